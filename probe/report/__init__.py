@@ -1,0 +1,1 @@
+"""Show: text and JSON from a verdict."""
