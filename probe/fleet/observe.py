@@ -1,0 +1,46 @@
+"""Facts and verdict of this host, as each user who could launch a server here."""
+from __future__ import annotations
+
+from ..clients import act
+from ..host import observe as observe_host
+from ..verdict import judge
+from .users import Answer, Users, each, own_folders
+
+SEVERITY = ("usable", "limited", "unknown", "blocked")  # of verdicts, from best to worst
+SECONDS = 120
+
+
+def observe(users: Users, distribution: Answer, projects: list[str]) -> Answer:
+    """{"verdict": the worst of all users, "users": [{"user", "facts", "verdict"} or {"user", "error"}]}."""
+    answers = []
+    for answer in each(users, _observe, lambda user: (user.home, distribution, projects), SECONDS):
+        if "result" in answer:
+            seen = answer.pop("result")
+            answer.update(facts=seen["facts"], verdict=judge(seen["facts"], seen["servers"]))
+        answers.append(answer)
+    verdicts = [answer["verdict"]["verdict"] if "verdict" in answer else "unknown" for answer in answers]
+    return {"verdict": max(verdicts, key=SEVERITY.index, default="unknown"), "users": answers}
+
+
+def unmet(host: Answer, mechanisms: list[str]) -> list[str]:
+    """Why a mechanism is not there for a user, with its codes and its narrowest remedy; empty when all are."""
+    reasons = [] if host["users"] else ["no user on this host could start a server"]
+    for answer in host["users"]:
+        if "error" in answer:
+            reasons.append(f"nothing is known about {answer['user']}: {answer['error']}")
+            continue
+        for name in mechanisms:
+            found = answer["verdict"]["mechanisms"].get(name, {"state": "unknown"})
+            if found["state"] not in ("usable", "limited"):
+                codes = ", ".join(found.get("codes") or ["no code"])
+                reasons.append(f"{name} is {found['state']} for {answer['user']}: {codes}{_remedy(found)}")
+    return reasons
+
+
+def _remedy(found: Answer) -> str:
+    remedies = found.get("remedies") or []
+    return f". Remedy: {remedies[0]}" if remedies else ""
+
+
+def _observe(home: str, distribution: Answer, projects: list[str]) -> Answer:
+    return {"facts": observe_host(distribution), "servers": act.servers(home, own_folders(home, projects))}
