@@ -3,8 +3,6 @@
 A server gets the variables that any program needs, those its entry or policy names, and those that the client added
 for it. What the user's session holds besides, tokens and agent sockets, stays behind.
 """
-from __future__ import annotations
-
 import posix
 
 from . import system
@@ -71,7 +69,7 @@ def added_by_client(environment: dict, parent: int) -> set:
     return {name for name, value in environment.items() if name + b"=" + value not in theirs}
 
 
-def build(policy: Policy, preset: Recognised, runtime: dict, folders: Folders, environment: dict, added: set) -> dict:
+def build(policy: Policy, preset: Recognised, runtime: dict, folders: "Folders", environment: dict, added: set) -> dict:
     """The server's environment as bytes to bytes. `environment` is the wrapper's own, `added` as `added_by_client`."""
     passed = {}
     named = {system.raw(name) for name in (*policy.env, *preset.variables)}
@@ -98,15 +96,20 @@ def _named_only(name: str) -> bool:
     return (name in NAMED_ONLY or name.startswith(NAMED_ONLY_PREFIXES) or name.endswith(NAMED_ONLY_SUFFIXES))
 
 
+def state_root(home: str) -> str:
+    """Where everything is kept that this user's servers and edits need to remember."""
+    return f"{home}/.local/state/mcp-confine"
+
+
 class Folders:
     """A server's private state: `data`, which it may write, and beside it `config`, which it may only read.
 
     The folder above both is granted to nobody, so a server cannot put a link in the place of either.
     """
 
-    def __init__(self, home: str, server: str) -> None:
+    def __init__(self, home: str, server: str, root: str = "") -> None:
         self.home = home
-        self.top = f"{home}/.local/state/mcp-confine/servers/{folder_name(server)}"
+        self.top = f"{root or state_root(home) + '/servers'}/{folder_name(server)}"
         self.data = f"{self.top}/data"
         self.config = f"{self.top}/config"
         self.variables: dict = {}  # names of settings files that were carried along
@@ -119,9 +122,10 @@ class Folders:
                 return
         except OSError:
             pass
-        path = self.home
-        for part in [*self.top[len(self.home) + 1:].split("/"), "data", "data/tmp", "config"]:
-            path = f"{self.top}/{part}" if path.startswith(self.top) else f"{path}/{part}"
+        parts = self.top.split("/")
+        known = len(self.home.split("/")) if system.covers(self.home, self.top) else len(parts) - 1
+        above = ["/".join(parts[:count]) for count in range(known + 1, len(parts) + 1)]
+        for path in [*above, *[f"{self.top}/{part}" for part in ("data", "data/tmp", "config")]]:
             try:
                 posix.mkdir(path, 0o700)
             except FileExistsError:

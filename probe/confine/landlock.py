@@ -2,8 +2,6 @@
 
 Constants and structures are those of `linux/landlock.h`; the versions those of its documentation.
 """
-from __future__ import annotations
-
 import errno
 import posix
 

@@ -1,6 +1,4 @@
 """The wrapper: reads its options, plans, confines itself and becomes the command. See `policy.help_text`."""
-from __future__ import annotations
-
 import errno
 import posix
 import sys
@@ -76,8 +74,10 @@ class Launch:
         wanted.append(plan.Grant(self.folders.config, "read", "settings carried along for the launcher"))
         wanted += [plan.Grant(*row) for row in plan.SYSTEM]
         wanted += [plan.Grant(path, "read", reason) for path, reason in parts.grants.items()]
-        wanted += [plan.Grant(system.text(self.variables[name]), "read", f"certificates named by {system.text(name)}")
-                   for name in map(system.raw, environment.CERTIFICATES) if self.variables.get(name, b"")[:1] == b"/"]
+        for name in environment.CERTIFICATES:
+            path = system.text(self.variables.get(system.raw(name), b""))
+            if path.startswith("/") and not any([system.covers(grant.path, path) for grant in wanted]):
+                wanted.append(plan.Grant(path, "read", f"certificates named by {name}"))
         try:
             folder = posix.getcwd()
         except OSError:
@@ -218,7 +218,7 @@ def why_no_landlock(number: int) -> str:
     }.get(number, posix.strerror(number))
 
 
-def main(words: list | None = None) -> int:
+def main(words: "list | None" = None) -> int:
     """Runs the wrapper; returns an exit status unless it became the command."""
     words = sys.argv[1:] if words is None else words
     try:

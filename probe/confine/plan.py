@@ -3,8 +3,6 @@
 `gather` collects the grants from policy, preset and runtime; `Plan` is the judgement, free of effects; `Plan.enforce`
 is the act, in the calling process.
 """
-from __future__ import annotations
-
 import errno
 import posix
 

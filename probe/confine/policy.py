@@ -3,8 +3,6 @@
 A policy file is options, one a line, `#` comments. List options add up; of the others the last word counts, in the
 order preset, policy file, command line.
 """
-from __future__ import annotations
-
 import posix
 
 from . import system
@@ -221,7 +219,7 @@ def read_file(path: str) -> str:
         posix.close(descriptor)
 
 
-def refuse_writable(path: str, status: posix.stat_result | None = None) -> None:
+def refuse_writable(path: str, status: "posix.stat_result | None" = None) -> None:
     """Raises `Refused` when somebody other than root and the user could change what lies at `path`."""
     status = status or posix.stat(path)
     mode, me = status.st_mode, posix.geteuid()

@@ -3,8 +3,6 @@
 A preset is options in the language of the policy files, so what is built in can be read, and a policy file of the
 server's name takes its place. A new server is one row of `SERVERS`, a new launcher one row of `LAUNCHERS`.
 """
-from __future__ import annotations
-
 # Folders of the private state that programs must be told of when HOME is the real one; {data} is the server's.
 NPM = {
     "npm_config_cache": "{data}/.npm",

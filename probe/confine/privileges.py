@@ -1,6 +1,4 @@
 """Root's way down: become a user, or stay root without a single capability."""
-from __future__ import annotations
-
 import errno
 import posix
 
@@ -61,8 +59,10 @@ def drop_capabilities() -> None:
 
 
 def _bounding_set() -> int:
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith("CapBnd:"):
-                return int(line.split()[1], 16)
+    descriptor = posix.open("/proc/self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+    content = posix.read(descriptor, 1 << 14)
+    posix.close(descriptor)
+    for line in content.splitlines():
+        if line.startswith(b"CapBnd:"):
+            return int(line.split()[1], 16)
     raise Refused("/proc/self/status does not tell which capabilities root holds; use --user")

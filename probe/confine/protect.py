@@ -3,8 +3,6 @@
 A grant is refused when it covers one of these places or lies inside one, after links on both sides are resolved.
 Loaded only when a policy grants writing outside the server's private folder.
 """
-from __future__ import annotations
-
 import posix
 import sys
 

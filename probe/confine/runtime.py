@@ -1,6 +1,4 @@
 """Where a command is, and what must be readable to start it: links, shebangs, version managers, its own folder."""
-from __future__ import annotations
-
 import posix
 
 from . import system

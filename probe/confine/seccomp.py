@@ -4,10 +4,7 @@ A filter is a table of rules. Each names a system call, the conditions on its ar
 errno that then answers. Whatever no rule names is allowed. EACCES answers where a policy could grant the act, the
 error of a kernel built without the feature where it could not, so that programs take the way they have for that.
 """
-from __future__ import annotations
-
 import errno
-import sys
 
 from . import system
 
@@ -106,7 +103,7 @@ TRUNCATE: tuple[Rule, ...] = (
     ("openat2", (), errno.ENOSYS),  # its flags lie in memory; programs then use openat
 )
 
-# Classic BPF over struct seccomp_data {int nr; u32 arch; u64 pc; u64 args[6]}.
+# Classic BPF over struct seccomp_data {int nr; u32 arch; u64 pc; u64 args[6]}. All of system.MACHINES are little-endian.
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
@@ -148,10 +145,9 @@ def assemble(rules: tuple[Rule, ...], machine: str = system.MACHINE) -> bytes:
 
 
 def _rule(conditions: tuple, answer: int) -> list:
-    low = _ARGUMENTS if sys.byteorder == "little" else _ARGUMENTS + 4
     tests = []
     for argument, mask, wanted, value in conditions:
-        test = [_instruction(_LOAD, low + 8 * argument)]
+        test = [_instruction(_LOAD, _ARGUMENTS + 8 * argument)]
         if mask != ALL:
             test.append(_instruction(_AND, mask))
         tests.append((test, wanted, value))
@@ -163,7 +159,9 @@ def _rule(conditions: tuple, answer: int) -> list:
 
 
 def _instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return system.words(code, size=2) + bytes((if_true, if_false)) + system.words(operand, size=4)
+    if if_true > 255 or if_false > 255:
+        raise ValueError("a rule is too long for BPF's jumps")
+    return (code | if_true << 16 | if_false << 24 | operand << 32).to_bytes(8, "little")
 
 
 def install(program: bytes) -> None:

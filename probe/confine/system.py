@@ -4,8 +4,6 @@
 extension module underneath is used where it still looks as CPython 3.9 to 3.14 have it, and `ctypes` where not. For
 the same reason this package speaks `posix`, which is built in, and not `os`.
 """
-from __future__ import annotations
-
 import posix
 import sys
 
@@ -88,13 +86,13 @@ MACHINES = {
 MACHINE = posix.uname().machine if sys.maxsize > 1 << 32 else ""
 
 
-def number(name: str, machine: str = MACHINE) -> int | None:
+def number(name: str, machine: str = MACHINE) -> "int | None":
     """The system call's number on `machine`, or None where that architecture does not have it or is not known."""
     row = MACHINES.get(machine)
     return CALLS[name][row[0]] if row else None
 
 
-def call(name: str, *words: int | bytes) -> int:
+def call(name: str, *words: "int | bytes") -> int:
     """Makes the system call; integers go as longs, bytes as a pointer to them. Raises `OSError`."""
     # The calls that every Linux machine numbers alike (424 and up) also work where the table has no column.
     answer = _syscall(_Long(number(name) or CALLS[name][1]), *[_Long(word) if isinstance(word, int) else word for word in words])
