@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import confine, safety
-from .confine import environment, landlock, launch, plan as confine_plan, policy, presets, privileges, protect
-from .confine import runtime, seccomp, selftest, show, system
+from .confine import acts, environment, landlock, launch, plan as confine_plan, policy, presets, privileges
+from .confine import protect, runtime, seccomp, selftest, show, system, version
 from .safety import InstallRefused
 
 # Every module of the wrapper, imported by name: that is how an AnsiballZ archive comes to hold them.
-WRAPPER = (confine, environment, landlock, launch, confine_plan, policy, presets, privileges, protect, runtime, seccomp,
-           selftest, show, system)
+WRAPPER = (confine, acts, environment, landlock, launch, confine_plan, policy, presets, privileges, protect, runtime,
+           seccomp, selftest, show, system, version)
 COMMAND = "mcp-confine"
 COMPILE = """
 import os, py_compile, sys
@@ -69,6 +69,11 @@ def default_prefix() -> str:
 
 def script_path(prefix: str) -> str:
     return os.path.join(prefix, "bin", COMMAND)
+
+
+def default_wrapper() -> str:
+    """Where the start script is when nobody says otherwise."""
+    return script_path(default_prefix())
 
 
 def library_path(prefix: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ..clients import act
 from ..host import observe as observe_host
+from ..report.text import render
 from ..verdict import judge
 from .users import Answer, Users, each, own_folders
 
@@ -35,6 +36,12 @@ def unmet(host: Answer, mechanisms: list[str]) -> list[str]:
                 codes = ", ".join(found.get("codes") or ["no code"])
                 reasons.append(f"{name} is {found['state']} for {answer['user']}: {codes}{_remedy(found)}")
     return reasons
+
+
+def texts(host: Answer) -> dict[str, str]:
+    """The verdict of each user as text for people."""
+    return {answer["user"]: render(answer["verdict"], 100, ascii=True, color=False, verbose=True)
+            if "verdict" in answer else answer["error"] for answer in host["users"]}
 
 
 def _remedy(found: Answer) -> str:

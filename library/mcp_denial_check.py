@@ -1,0 +1,121 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: mcp_denial_check
+short_description: Proves that confined MCP servers work and are denied what they must not have
+description:
+  - Starts each confined server of each user as its client would, and completes an MCP handshake.
+  - Then tries forbidden acts in the same confinement, after it has seen that each works without it.
+  - In check mode nothing is started, and the result lists what would be.
+version_added: 0.1.0
+author: mcp-confine contributors (@mcp-confine)
+options:
+  users:
+    description: Whose servers. V(auto) is root, if it runs the module, and everybody who can log in and has a home.
+    type: list
+    elements: str
+    default: [auto]
+  wrapper:
+    description:
+      - The path of the installed wrapper; C(/usr/local/bin/mcp-confine) for root and C(~/.local/bin/mcp-confine) for others
+        when not set.
+    type: path
+  servers:
+    description: Only these servers, each as C(NAME) or C(CLIENT:NAME). All that are confined when not set.
+    type: list
+    elements: str
+  projects:
+    description: Folders, or patterns of folders, whose C(.mcp.json)-style files count too.
+    type: list
+    elements: str
+    default: []
+  timeout:
+    description: Seconds until a server must have answered. The first start of a server may have to download it.
+    type: float
+    default: 120
+  tolerate:
+    description: Report servers that did not pass without failing.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    description: Starts nothing and lists what would be started.
+    support: full
+  diff_mode:
+    description: Changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Prove it for everybody
+  mcp_denial_check:
+
+- name: Prove it for one server
+  mcp_denial_check:
+    servers: ["claude-code:filesystem"]
+"""
+
+RETURN = r"""
+checks:
+  description: One entry for each confined server.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - user: ada
+      client: claude-code
+      file: /home/ada/.claude.json
+      server: filesystem
+      passed: true
+      reason: null
+      handshake: {completed: true, seconds: 0.8, tools: 14, detail: null}
+      denials:
+        - {act: read a file outside, without_us: allowed, confined: denied, by: landlock}
+failed:
+  description: The servers that did not pass, in the form that O(ignore:refused) of M(mcp_launch_config) takes.
+  returned: always
+  type: list
+  elements: dict
+problems:
+  description: Users for whom nothing could be proved.
+  returned: always
+  type: list
+  elements: dict
+failures:
+  description: The reasons of RV(failed) and RV(problems), one sentence each.
+  returned: always
+  type: list
+  elements: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule  # noqa: E402
+
+from ..module_utils.probe.fleet import prove  # noqa: E402
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "users": {"type": "list", "elements": "str", "default": ["auto"]},
+            "wrapper": {"type": "path"},
+            "servers": {"type": "list", "elements": "str"},
+            "projects": {"type": "list", "elements": "str", "default": []},
+            "timeout": {"type": "float", "default": 120.0},
+            "tolerate": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    wish = module.params
+    if module.check_mode:
+        result = prove.confined(wish["users"], wish["servers"], wish["projects"])
+    else:
+        result = prove.prove(wish["users"], wish["wrapper"], wish["servers"], wish["projects"], wish["timeout"])
+    if result["failures"] and not wish["tolerate"]:
+        module.fail_json(msg="; ".join(result["failures"]), changed=False, **result)
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()
