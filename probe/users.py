@@ -111,7 +111,7 @@ def _child(user: User, work: Callable[..., Any], args: tuple[Any, ...], writing:
         _become(user)
         answer = {"result": work(*args)}
     except BaseException as problem:  # the parent must hear of everything, SystemExit included
-        # The last frame says where; the message could hold a value out of somebody's file, so only OSErrors keep theirs.
+        # The last frame says where; a message could hold a value out of somebody's file, so only OSErrors keep theirs.
         place = traceback.extract_tb(problem.__traceback__)[-1]
         said = f": {problem}" if isinstance(problem, (OSError, KeyError)) else ""
         answer = {"error": f"{type(problem).__name__}{said} at {os.path.basename(place.filename)}:{place.lineno}"}

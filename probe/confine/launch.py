@@ -18,7 +18,7 @@ class Launch:
 
     def __init__(self, options: list, command: list) -> None:
         self.command = command
-        self.environment: dict = dict(posix.environ)  # type: ignore[arg-type]
+        self.environment: dict = dict(posix.environ)
         spoken = dict(options)
         if spoken.get("--user"):
             privileges.become(spoken["--user"], self.environment)

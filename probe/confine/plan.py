@@ -111,7 +111,7 @@ class Plan:
         return self.abi < 9 and not self.policy.unix
 
     def handled(self) -> tuple:
-        """Handled access for files, network and scopes: every right that this kernel knows and the policy restricts."""
+        """Handled access for files, network and scopes: all that this kernel knows and the policy restricts."""
         network = 0
         if self.policy.network != "any":
             network = landlock.known(landlock.NETWORK_RIGHTS, self.abi)
@@ -204,7 +204,7 @@ class Plan:
         for name in required:
             state, why = states[name]
             if state not in ENFORCED and name not in policy.allow_degraded:
-                raise Refused(f"{name}: {state}{': ' + why if why else ''}; --allow-degraded {name} starts all the same")
+                raise Refused(f"{name}: {state}{': ' + why if why else ''}; --allow-degraded {name} starts anyway")
 
     def enforce(self) -> None:
         """Puts the calling process under the plan, for good. Raises `OSError` or `Refused`; then nothing may start."""

@@ -30,7 +30,12 @@ OPTIONS = {
 }
 NOT_IN_FILES = ("--name", "--policy", "--user")
 ACTIONS = ("--show", "--self-test", "--json", "--version", "--help")
-CHOICES = {"--args": ("ro", "rw"), "--net": ("any", "none"), "--home": ("private", "real"), "--userns": ("allow", "deny")}
+CHOICES = {
+    "--args": ("ro", "rw"),
+    "--net": ("any", "none"),
+    "--home": ("private", "real"),
+    "--userns": ("allow", "deny"),
+}
 
 # RLIMIT_* of the architectures that seccomp.supported() knows
 LIMITS = {
@@ -291,9 +296,9 @@ def help_text() -> str:
         "       mcp-confine [OPTION...] --show [--json] -- COMMAND [ARG...]",
         "       mcp-confine [OPTION...] --self-test [--json] [-- COMMAND [ARG...]]",
         "",
-        "Starts COMMAND under Landlock and seccomp: it reads the system and its runtime, writes its own private folder,",
-        "and gets nothing else unless an option or a policy grants it. It becomes COMMAND by exec and says nothing",
-        "unless it refuses.",
+        "Starts COMMAND under Landlock and seccomp: it reads the system and its runtime, writes its own private",
+        "folder, and gets nothing else unless an option or a policy grants it. It becomes COMMAND by exec and says",
+        "nothing unless it refuses.",
         "",
     ]
     width = max([len(option) + len(value) for option, (value, _) in OPTIONS.items()]) + 3

@@ -54,7 +54,8 @@ LAUNCHERS = {
 }
 # Options of launchers that take a value in the next word; needed to find the package or the script behind them.
 VALUED = {
-    "npm": ("-p", "--package", "-c", "--call", "--node-options", "--registry", "--cache", "--prefix", "-w", "--workspace"),
+    "npm": ("-p", "--package", "-c", "--call", "--node-options", "--registry", "--cache", "--prefix", "-w",
+            "--workspace"),
     "uv": ("--from", "--with", "--with-editable", "--with-requirements", "--python", "-p", "--index", "--index-url",
            "--default-index", "--extra-index-url", "--find-links", "-f", "--directory", "--project", "--env-file",
            "--constraint", "-c", "--group", "--extra", "--spec", "--pip-args"),
@@ -64,7 +65,8 @@ VALUED = {
 # Options of interpreters after which no script follows.
 INSTEAD_OF_SCRIPT = ("-m", "-c", "-e", "--eval", "-lc")
 
-_GIT = ("--args rw", "--home real", "--ro ~/.gitconfig", "--ro ~/.config/git", "--setenv GIT_CONFIG_GLOBAL=~/.gitconfig")
+_GIT = ("--args rw", "--home real", "--ro ~/.gitconfig", "--ro ~/.config/git",
+        "--setenv GIT_CONFIG_GLOBAL=~/.gitconfig")
 _FILES = ("--args rw", "--home real", "--net none")
 # What a published server needs beyond its launcher. `--net none` holds only when the launcher fetches nothing itself.
 SERVERS = {
@@ -175,7 +177,8 @@ def _look_inside(found: Recognised, kind: str, arguments: list) -> None:
         parts = script.split("/")
         if "node_modules" in parts:
             at = len(parts) - 1 - parts[::-1].index("node_modules")
-            found.package = "/".join(parts[at + 1: at + (3 if parts[at + 1: at + 2] and parts[at + 1][:1] == "@" else 2)])
+            scoped = len(parts) > at + 1 and parts[at + 1].startswith("@")
+            found.package = "/".join(parts[at + 1: at + (3 if scoped else 2)])
         else:
             found.package = parts[-1].rpartition(".py")[0] or parts[-1]
 
@@ -190,7 +193,8 @@ def _split(arguments: list, valued: tuple) -> tuple:
         index += 1
         if word == "--" and not words:
             continue
-        if not word.startswith("-") or words and words[0] not in ("run", "tool", "exec", "x", "dlx"):
+        own = not words or words[0] in ("run", "tool", "exec", "x", "dlx")  # still the launcher's own words
+        if not word.startswith("-") or not own:
             words.append(word)
             continue
         name, equals, value = word.partition("=")

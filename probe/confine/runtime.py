@@ -123,12 +123,10 @@ class Runtime:
                     self._add(f"{self.home}/{name}", f"{reason}: its version manager's settings")
             return
         above, _, kind = path.rpartition("/")[0].rpartition("/")
-        if above.endswith("/node_modules") and kind == ".bin":
-            self._add(above, reason)
-        elif kind in ("bin", "Scripts") and self._harmless(above) and self._installed(above):
-            self._add(above, reason)
-        else:
-            self._add(path, reason)
+        installed = kind == "bin" and self._harmless(above) and self._installed(above)
+        if installed or (above.endswith("/node_modules") and kind == ".bin"):
+            path = above
+        self._add(path, reason)
 
     def _installed(self, folder: str) -> bool:
         if any([_exists(f"{folder}/{mark}") for mark in INSTALLATION]):

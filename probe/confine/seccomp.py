@@ -103,7 +103,7 @@ TRUNCATE: tuple[Rule, ...] = (
     ("openat2", (), errno.ENOSYS),  # its flags lie in memory; programs then use openat
 )
 
-# Classic BPF over struct seccomp_data {int nr; u32 arch; u64 pc; u64 args[6]}. All of system.MACHINES are little-endian.
+# Classic BPF over struct seccomp_data {int nr; u32 arch; u64 pc; u64 args[6]}; all system.MACHINES are little-endian.
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000

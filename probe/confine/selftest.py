@@ -122,7 +122,7 @@ def _judge(launch: Launch, without: dict, confined: dict, after_exec: bool) -> d
 
 def _try(places: dict, launch: "Launch | None") -> tuple:
     """What came of each act, tried by a fresh interpreter, and whether it was a fresh one."""
-    source = acts.__loader__.get_source(acts.__name__)  # type: ignore[union-attr]
+    source = acts.__loader__.get_source(acts.__name__)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -164,7 +164,7 @@ class _Outside:
         self.memory = system.Pinned(b"outside!")
 
     def __enter__(self) -> "_Outside":
-        self.places = {
+        self.places: dict = {
             "canary": f"{self.place}/canary", "emptied": f"{self.place}/emptied",
             "removable": f"{self.place}/removable", "readable": f"{self.place}/readable",
             "socket": f"{self.place}/socket", "datagram": f"{self.place}/datagram",
@@ -225,7 +225,8 @@ def command(options: list, command: "list | None", as_json: bool) -> int:
 def _render(result: dict) -> str:
     lines = [f"Landlock ABI {result['abi']}" if result["abi"] else f"no Landlock: {result['errno']}"]
     for row in result["acts"]:
-        lines.append(f"  {row['act']:36} without us: {row['without_us']:14} confined: {row['confined']:14} {row['state']}")
+        lines.append(f"  {row['act']:36} without us: {row['without_us']:14} confined: {row['confined']:16}"
+                     f"{row['state']}")
     lines.append("passed: what is called enforced was seen to be" if result["passed"]
                  else f"FAILED: {result['reason']}")
     return "\n".join(lines)

@@ -95,7 +95,8 @@ def number(name: str, machine: str = MACHINE) -> "int | None":
 def call(name: str, *words: "int | bytes") -> int:
     """Makes the system call; integers go as longs, bytes as a pointer to them. Raises `OSError`."""
     # The calls that every Linux machine numbers alike (424 and up) also work where the table has no column.
-    answer = _syscall(_Long(number(name) or CALLS[name][1]), *[_Long(word) if isinstance(word, int) else word for word in words])
+    code = number(name) or CALLS[name][1]
+    answer = _syscall(_Long(code), *[_Long(word) if isinstance(word, int) else word for word in words])
     answer = getattr(answer, "value", answer)
     if answer < 0:
         code = _get_errno()
