@@ -43,7 +43,7 @@ SELF_TEST_SECONDS = 60
 class Change(NamedTuple):
     """One thing that differs: `before` and `after` are what a person would compare, None where there is nothing."""
 
-    kind: str  # "tree", "script", "stale", "lost script", "lost tree"
+    kind: str  # "tree", "script", "remove older", "remove script", "remove tree"
     path: str
     before: str | None
     after: str | None
@@ -111,7 +111,7 @@ def plan(prefix: str | None = None, interpreter: str | None = None) -> Plan:
     before = _read_script(script_path(prefix))
     if before != script or not safety.is_own(script_path(prefix), 0o755):
         changes.append(Change("script", script_path(prefix), before, script))
-    changes += [Change("stale", path, "an older generation\n", None) for path in _stale(prefix, generation, before)]
+    changes += [Change("remove older", path, "an older generation\n", None) for path in _stale(prefix, generation, before)]
     for place in (os.path.dirname(script_path(prefix)), library_path(prefix)):
         safety.refuse_unsafe_folder(place, writing=bool(changes))
     return Plan(prefix, python.path, generation, tuple(changes))
@@ -124,9 +124,9 @@ def removal(prefix: str | None = None) -> Plan:
     script, library = script_path(prefix), library_path(prefix)
     before = _read_script(script)
     if before is not None and _is_ours(before):
-        changes.append(Change("lost script", script, before, None))
+        changes.append(Change("remove script", script, before, None))
     if os.path.isdir(library):
-        changes.append(Change("lost tree", library, "the wrapper's code\n", None))
+        changes.append(Change("remove tree", library, "the wrapper's code\n", None))
     if changes:
         for place in (os.path.dirname(script), library):
             safety.refuse_unsafe_folder(place, writing=True)
@@ -141,14 +141,14 @@ def apply(wanted: Plan) -> None:
     try:
         with _locked(library):
             kinds = {change.kind for change in wanted.changes}
-            if kinds & {"lost script", "lost tree"}:
+            if kinds & {"remove script", "remove tree"}:
                 _remove(wanted)
             elif kinds & {"tree", "script"}:
                 _put(wanted)
             for change in wanted.changes:
-                if change.kind == "stale":
+                if change.kind == "remove older":
                     _delete(change.path)
-        if "lost tree" in kinds:
+        if "remove tree" in kinds:
             shutil.rmtree(library)
     except OSError as problem:
         place = problem.filename or wanted.prefix
@@ -322,7 +322,7 @@ def _keep_replaced(prefix: str) -> None:
 
 def _remove(wanted: Plan) -> None:
     script, kept = script_path(wanted.prefix), os.path.join(library_path(wanted.prefix), REPLACED)
-    if any(change.kind == "lost script" for change in wanted.changes):
+    if any(change.kind == "remove script" for change in wanted.changes):
         if os.path.lexists(kept):
             os.rename(kept, script)
         else:

@@ -66,7 +66,7 @@ def plan(policies: dict[str, str], prefix: str, folder: str | None = None) -> Po
         if name in texts or before is None:
             continue
         if _digest(before) == digest:
-            changes.append(Change("lost policy", os.path.join(folder, name), masked(before), None))
+            changes.append(Change("remove policy", os.path.join(folder, name), masked(before), None))
         else:
             kept.append(os.path.join(folder, name))
     if changes:

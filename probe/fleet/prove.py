@@ -29,7 +29,7 @@ def prove(users: Users, wrapper: str | None, servers: list[str] | None, projects
 def confined(users: Users, servers: list[str] | None, projects: list[str]) -> Answer:
     """What `prove` would start: {"checks", "problems", "failed": [], "failures"}, for check mode."""
     total: Answer = {"failed": []}
-    total.update( together(each(users, _confined, lambda user: (user.home, projects), LIST_SECONDS), "checks"))
+    total.update(together(each(users, _confined, lambda user: (user.home, projects), LIST_SECONDS), "checks"))
     if servers is not None:
         total["checks"] = [entry for entry in total["checks"]
                            if entry["server"] in servers or f"{entry['client']}:{entry['server']}" in servers]
