@@ -1,0 +1,81 @@
+# make enable   set up everything here and put this host's MCP servers under Landlock
+# make test     set up everything here and run the tests
+# make help     the other targets
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+PLAY_ARGS ?=
+PYTEST_ARGS ?=
+# How many documents hypothesis makes for each property of the editors.
+export MCP_CONFINE_EXAMPLES ?= 2000
+
+# What must be on the machine, as command:package of Debian.
+NEED_BASE := git:git
+NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-client strace:strace bwrap:bubblewrap \
+             ip:iproute2 useradd:passwd
+
+.DEFAULT_GOAL := help
+.PHONY: help enable disable diagnose verify test test-all test-kernels test-fleet test-real bench lint docs clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+# Installs the packages that are missing, as root; as a user, says which.
+define have
+	@missing=; \
+	for pair in $(1); do \
+		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${pair%%:*}" >/dev/null 2>&1 || missing="$$missing $${pair#*:}"; \
+	done; \
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
+	[ -z "$$missing" ] && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	else \
+		echo "Please install first:$$missing   (Debian: sudo apt-get install$$missing)" >&2; exit 1; \
+	fi
+endef
+
+$(VENV)/enable: pyproject.toml
+	$(call have,$(NEED_BASE))
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check '.[fleet,clients]'
+	@touch $@
+
+$(VENV)/test: pyproject.toml
+	$(call have,$(NEED_TEST))
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check '.[fleet,clients,test,lint]'
+	@touch $@ $(VENV)/enable
+
+enable: $(VENV)/enable ## Put this host's MCP servers under Landlock (PLAY_ARGS='--check --diff' shows it first)
+	$(BIN)/ansible-playbook playbooks/enable-landlock.yml $(PLAY_ARGS)
+
+disable: $(VENV)/enable ## Give every client file back, byte for byte, and remove the wrapper
+	$(BIN)/ansible-playbook playbooks/disable-landlock.yml $(PLAY_ARGS)
+
+diagnose: $(VENV)/enable ## Say which isolation works here, and why or why not
+	$(BIN)/ansible-playbook playbooks/diagnose.yml $(PLAY_ARGS)
+
+verify: $(VENV)/enable ## Prove again that every confined server works and is denied the rest
+	$(BIN)/ansible-playbook playbooks/verify-denial.yml $(PLAY_ARGS)
+
+test: $(VENV)/test ## All tests but the kernel lab and the fleet lab
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the promises there (SERIES='6.1 7.1' for some)
+	$(BIN)/python -m pytest tests/kernels $(if $(SERIES),--series '$(SERIES)') $(PYTEST_ARGS)
+
+test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in
+	$(BIN)/python -m pytest tests/fleet $(PYTEST_ARGS)
+
+bench: $(VENV)/test ## Start-up and throughput as ratios, in one run
+	$(BIN)/python tests/bench/start.py
+
+lint: $(VENV)/test ## ruff and mypy
+	$(BIN)/ruff check probe library tests
+	$(BIN)/mypy
+
+clean: ## Remove what the targets made here
+	rm -rf $(VENV) .lab build *.egg-info

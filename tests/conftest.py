@@ -1,0 +1,129 @@
+"""What all tests share: a wrapper installed from this tree, a person who is not root, and the kernel's word on Landlock."""
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+PERSON = "mcp-confine-test"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--wrapper", help="test this installed mcp-confine instead of one made from the tree")
+
+
+@pytest.fixture(scope="session")
+def landlock_abi():
+    """The kernel's Landlock ABI. Without Landlock these tests prove nothing: they fail in CI and are skipped elsewhere."""
+    from probe.confine import selftest
+
+    abi, error = selftest.ask_kernel()
+    if abi is None:
+        if os.environ.get("CI"):
+            pytest.fail(f"this kernel has no usable Landlock ({error}), and CI must have it")
+        pytest.skip(f"no usable Landlock here: {error}")
+    return abi
+
+
+@pytest.fixture(scope="session")
+def wrapper(request, landlock_abi):
+    """The path of an installed `mcp-confine`."""
+    given = request.config.getoption("--wrapper")
+    if given:
+        yield given
+        return
+    from probe import install
+
+    # Below a folder that only root can change, as everywhere in earnest; a user's own home when this is not root.
+    prefix = tempfile.mkdtemp(prefix="mcp-confine-test-", dir="/opt" if os.geteuid() == 0 else Path.home())
+    os.chmod(prefix, 0o755)
+    plan = install.plan(prefix)
+    install.apply(plan)
+    yield plan.command
+    shutil.rmtree(prefix)
+
+
+class Person:
+    """Somebody who starts servers: a name, a home, and a way to run things as them."""
+
+    def __init__(self, name: str, home: str) -> None:
+        self.name, self.home = name, home
+
+    def environment(self, **more: str) -> dict[str, str]:
+        path = os.environ.get("PATH", "") if self.name == pwd.getpwuid(os.geteuid()).pw_name else ""
+        return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name, "LANG": "C.UTF-8",
+                "PATH": path or "/usr/local/bin:/usr/bin:/bin", **more}
+
+    def run(self, argv, **options) -> subprocess.CompletedProcess:
+        """`argv` as this person; text in and out, two minutes at most; `env` replaces `environment()`."""
+        entry = pwd.getpwnam(self.name)
+        become = {} if entry.pw_uid == os.geteuid() else {
+            "user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        settings = {"env": self.environment(), "cwd": self.home, "stdin": subprocess.DEVNULL, "capture_output": True,
+                    "text": True, "timeout": 120, **become, **options}
+        if "input" in settings:
+            settings.pop("stdin")
+        return subprocess.run([str(word) for word in argv], **settings)
+
+    def file(self, name: str, content: str = "", mode: int = 0o600) -> str:
+        """A file below this person's home, owned by them."""
+        path = Path(self.home, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        path.chmod(mode)
+        entry = pwd.getpwnam(self.name)
+        for place in [path, *path.parents]:
+            if not place.is_relative_to(self.home):
+                break
+            os.chown(place, entry.pw_uid, entry.pw_gid)
+        return str(path)
+
+    def folder(self, name: str) -> str:
+        """A folder below this person's home, owned by them."""
+        self.file(f"{name}/.here")
+        return str(Path(self.home, name))
+
+
+@pytest.fixture(scope="session")
+def _account():
+    if os.geteuid() != 0:
+        yield None
+        return
+    subprocess.run(["userdel", "--force", "--remove", PERSON], capture_output=True, check=False)
+    subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", PERSON], check=True, capture_output=True)
+    yield PERSON
+    subprocess.run(["pkill", "-KILL", "-u", PERSON], capture_output=True, check=False)
+    subprocess.run(["userdel", "--force", "--remove", PERSON], capture_output=True, check=False)
+
+
+@pytest.fixture
+def person(_account, tmp_path):
+    """Somebody without privileges, with an empty home."""
+    if _account is None:
+        home = tmp_path / "home"
+        home.mkdir()
+        return Person(pwd.getpwuid(os.geteuid()).pw_name, str(home))
+    entry = pwd.getpwnam(_account)
+    shutil.rmtree(entry.pw_dir, ignore_errors=True)
+    os.makedirs(entry.pw_dir, 0o755)
+    os.chown(entry.pw_dir, entry.pw_uid, entry.pw_gid)
+    return Person(_account, entry.pw_dir)
+
+
+@pytest.fixture
+def root_person(tmp_path):
+    """Root as the one who starts servers, with a home of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    home = Path(tempfile.mkdtemp(prefix="home-", dir="/opt"))
+    yield Person("root", str(home))
+    shutil.rmtree(home)
