@@ -73,7 +73,7 @@ checks:
       handshake: {completed: true, seconds: 0.8, tools: 14, detail: null}
       denials:
         - {act: read a file outside, without_us: allowed, confined: denied, by: landlock}
-failed:
+not_passed:
   description: The servers that did not pass, in the form that O(ignore:refused) of M(mcp_launch_config) takes.
   returned: always
   type: list
@@ -84,7 +84,7 @@ problems:
   type: list
   elements: dict
 failures:
-  description: The reasons of RV(failed) and RV(problems), one sentence each.
+  description: The reasons of RV(not_passed) and RV(problems), one sentence each.
   returned: always
   type: list
   elements: str

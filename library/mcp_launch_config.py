@@ -50,7 +50,7 @@ options:
     description:
       - With O(state=unconfined), give only these entries back, and remember why.
       - They stay as they are in later runs until the entry, its policy or the wrapper changes.
-      - C(failed) of M(mcp_denial_check) has this form.
+      - C(not_passed) of M(mcp_denial_check) has this form.
     type: list
     elements: dict
     suboptions:
@@ -94,7 +94,7 @@ EXAMPLES = r"""
 - name: Set back what did not pass its proof
   mcp_launch_config:
     state: unconfined
-    refused: "{{ proved.failed }}"
+    refused: "{{ proved.not_passed }}"
 """
 
 RETURN = r"""

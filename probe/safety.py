@@ -116,12 +116,12 @@ def refuse_unsafe_folder(folder: str, writing: bool) -> None:
 
 
 def is_own(path: str, mode: int) -> bool:
-    """Whether a file or folder, not a link, is there, is this user's and has exactly these permissions."""
+    """Whether a file or folder, not a link, is there, is root's or this user's, and has exactly these permissions."""
     try:
         state = os.lstat(path)
     except OSError:
         return False
-    return (not stat.S_ISLNK(state.st_mode) and state.st_uid == os.geteuid()
+    return (not stat.S_ISLNK(state.st_mode) and state.st_uid in (0, os.geteuid())
             and stat.S_IMODE(state.st_mode) == mode)
 
 

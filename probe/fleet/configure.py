@@ -1,15 +1,13 @@
 """Client entries of each user, confined or given back."""
 from __future__ import annotations
 
-from ..clients import act, edit_json, edit_json5, edit_toml, edit_yaml
+from ..clients import act
 from ..clients.catalogue import BY_NAME
 from ..install import default_wrapper
 from ..users import User
 from .users import Answer, Users, each, own_folders, problem
 
 SECONDS = 120
-# Imported by name, since the editors are chosen by format at run time: that is how an archive comes to hold them.
-EDITORS = (edit_json, edit_json5, edit_toml, edit_yaml)
 # What an editor says is missing: the word in its reason, and the name by which a role knows the package.
 MISSING = {"tomlkit": "tomlkit", "PyYAML": "yaml"}
 OPEN_STATES = ("unconfined", "refused", "unreadable")

@@ -11,28 +11,25 @@ LIST_SECONDS = 120
 
 
 def prove(users: Users, wrapper: str | None, servers: list[str] | None, projects: list[str], seconds: float) -> Answer:
-    """`check.denial.check` as each user: {"checks", "problems", "failed"}, every entry with its `user`.
+    """`check.denial.check` as each user: {"checks", "problems", "not_passed"}, every entry with its `user`.
 
-    `seconds` is the limit of one server. `failed` is in the form that `configure` takes as `refused`; `failures` says
+    `seconds` is the limit of one server. `not_passed` is in the form that `configure` takes as `refused`; `failures` says
     the same and the problems in a sentence each.
     """
     path = wrapper or default_wrapper()
     total = together(each(users, _check, lambda user: (user.home, path, servers, projects, seconds), SECONDS), "checks")
-    total["failed"] = [{"user": entry["user"], "client": entry["client"], "file": entry["file"],
+    total["not_passed"] = [{"user": entry["user"], "client": entry["client"], "file": entry["file"],
                         "server": entry["server"], "reason": entry["reason"] or "no reason given"}
                        for entry in total["checks"] if not entry["passed"]]
     total["failures"] = [f"{entry['user']}: {entry['client']}:{entry['server']}: {entry['reason']}"
-                         for entry in total["failed"]] + _said(total["problems"])
+                         for entry in total["not_passed"]] + _said(total["problems"])
     return total
 
 
 def confined(users: Users, servers: list[str] | None, projects: list[str]) -> Answer:
-    """What `prove` would start: {"checks", "problems", "failed": [], "failures"}, for check mode."""
-    total: Answer = {"failed": []}
-    total.update(together(each(users, _confined, lambda user: (user.home, projects), LIST_SECONDS), "checks"))
-    if servers is not None:
-        total["checks"] = [entry for entry in total["checks"]
-                           if entry["server"] in servers or f"{entry['client']}:{entry['server']}" in servers]
+    """What `prove` would start: {"checks", "problems", "not_passed": [], "failures"}, for check mode."""
+    total: Answer = {"not_passed": []}
+    total.update(together(each(users, _confined, lambda user: (user.home, servers, projects), LIST_SECONDS), "checks"))
     total["failures"] = _said(total["problems"])
     return total
 
@@ -42,9 +39,26 @@ def _said(problems: list[Answer]) -> list[str]:
 
 
 def _check(home: str, wrapper: str, servers: list[str] | None, projects: list[str], seconds: float) -> list[Answer]:
-    return denial.check(home, wrapper, servers, own_folders(home, projects), seconds)
+    folders = own_folders(home, projects)
+    wanted = [entry for entry in act.servers(home, folders) if entry["state"] == "confined" and _meant(entry, servers)]
+    names = sorted({entry["server"] for entry in wanted})
+    checks = [entry for entry in denial.check(home, wrapper, names, folders, seconds) if _meant(entry, servers)]
+    checked = {(entry["client"], entry["file"], entry["server"]) for entry in checks}
+    # What is called confined and was not checked is not proved, whatever the reason.
+    return checks + [
+        {**_named(entry), "passed": False, "reason": "nobody could tell how its client starts it", "denials": [],
+         "handshake": {"completed": False, "seconds": 0.0, "tools": None, "detail": "not tried"}}
+        for entry in wanted if (entry["client"], entry["file"], entry["server"]) not in checked]
 
 
-def _confined(home: str, projects: list[str]) -> list[Answer]:
-    return [{"client": entry["client"], "file": entry["file"], "server": entry["server"]}
-            for entry in act.servers(home, own_folders(home, projects)) if entry["state"] == "confined"]
+def _meant(entry: Answer, servers: list[str] | None) -> bool:
+    return servers is None or entry["server"] in servers or f"{entry['client']}:{entry['server']}" in servers
+
+
+def _named(entry: Answer) -> Answer:
+    return {key: entry[key] for key in ("client", "file", "server")}
+
+
+def _confined(home: str, servers: list[str] | None, projects: list[str]) -> list[Answer]:
+    return [_named(entry) for entry in act.servers(home, own_folders(home, projects))
+            if entry["state"] == "confined" and _meant(entry, servers)]
