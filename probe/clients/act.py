@@ -13,7 +13,7 @@ from .. import __version__
 from ..confine.policy import folder_name
 from . import edit, lists, look, mask, variables
 from .catalogue import BY_NAME
-from .decide import Decision, Surroundings, argument_name, decide, needs_isolation_off
+from .decide import Decision, Program, Surroundings, argument_name, decide, needs_isolation_off
 from .discover import ConfigFile, config_files
 from .document import DocumentError, Found, spliced
 from .entries import Entry, entries
@@ -31,7 +31,7 @@ class Scene(NamedTuple):
     projects: list[str]
     memory: Memory
     known: frozenset[str]
-    include_tracked: bool = True
+    include_tracked: bool
     asked: frozenset[str] = frozenset()
 
 
@@ -44,10 +44,10 @@ class Sight(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One file's edit. `records` is what undo remembers of the file afterwards, by key of the entry."""
+    """One file's edit. `wanted` is what the changed entries say afterwards, `records` what undo remembers; by key."""
 
     data: bytes
-    changed: dict[str, Entry]
+    wanted: dict[str, Any]
     records: dict[str, dict[str, Any]]
     problems: list[str]
     notices: list[str]
@@ -119,16 +119,16 @@ def launches(home: str, projects: list[str]) -> list[dict[str, Any]]:
 
 
 def _scene(
-    home: str, projects: list[str], include_tracked: bool = True, asked: frozenset[str] = frozenset(), wrapper: str = ""
+    home: str, projects: list[str], include_tracked: bool = False, asked: frozenset[str] = frozenset(), wrapper: str = ""
 ) -> Scene:
     memory = Memory(home)
     known = memory.wrappers() | ({wrapper} if wrapper else set())
     return Scene(home, projects, memory, known, include_tracked, asked)
 
 
-def _sight(file: ConfigFile, scene: Scene, data: bytes) -> Sight:
-    """What the bytes of a file say. Raises `DocumentError`."""
-    found = edit.editor(file.place.format).read(data, file.place.keys)
+def _sight(file: ConfigFile, scene: Scene, data: bytes, strict: bool = True) -> Sight:
+    """What the bytes of a file say. `strict` False: they were judged before an edit. Raises `DocumentError`."""
+    found = edit.editor(file.place.format).read(data, file.place.keys, strict=strict)
     stem = os.path.basename(file.path).rpartition(".")[0]
     listed = entries(found, file.client, stem)
     holder = "" if scene.include_tracked or not listed else look.tracked(os.path.realpath(file.path))
@@ -138,7 +138,7 @@ def _sight(file: ConfigFile, scene: Scene, data: bytes) -> Sight:
     for entry in listed:
         argv = entry.argv()
         around = Surroundings(
-            scene.known, scene.home, look.program(argv, scene.home) if argv else Surroundings.program,
+            scene.known, scene.home, look.program(argv, scene.home) if argv else Program(),
             bool(scene.asked & {entry.server, f"{file.client.name}:{entry.server}"}),
             lists.reason(file.client.lists, scene.home, _project(file, entry), entry.server, argv) if argv else "",
             reason, _isolation(isolation),
@@ -175,6 +175,8 @@ def _rows(file: ConfigFile, scene: Scene, sight: Sight) -> list[dict[str, Any]]:
             old = refusals.get(_refusal_key(file, entry))
             if old and old["fingerprint"] == _fingerprint(scene, sight.data, entry):
                 state, reason = "refused", old["reason"]
+        if state == "confined" and decision.wrapping and not os.path.exists(decision.wrapping.path):
+            reason = f"{decision.wrapping.path} is not there, so it cannot start; install the wrapper or confine it again"
         transport = "remote" if state == "remote" else "stdio" if entry.command is not None else "unknown"
         row = _row(file, state, reason, transport)
         argv = entry.argv()
@@ -207,11 +209,12 @@ def _set_file(file: ConfigFile, scene: Scene, wish: dict[str, Any], answer: dict
             sight = _sight(file, scene, data)
             plan = _plan(file, scene, wish, sight, scene.memory.edits(real))
             after = sight
-            if plan.changed:
+            if plan.wanted:
                 roots = [scene.home, *scene.projects]
                 roots += [os.path.dirname(file.path)] if file.place.scope == "system" else []
                 target(file.path, roots)
-                after = _checked(file, scene, sight, plan)
+                after = _sight(file, scene, plan.data, strict=False)
+                _prove(sight, after, plan.wanted)
                 if not dry:
                     _write(file, scene, real, sight, plan)
             if not dry:
@@ -232,7 +235,6 @@ def _plan(file: ConfigFile, scene: Scene, wish: dict[str, Any], sight: Sight, re
     """The new bytes of a file and what to remember. Pure but for reading what was remembered."""
     editor = edit.editor(file.place.format)
     changes: dict[str, edit.Change] = {}
-    touched: dict[str, Entry] = {}
     problems: list[str] = []
     notices: list[str] = []
     keys = [key(entry.path, entry.holds) for entry, _, _ in sight.servers]
@@ -264,39 +266,34 @@ def _plan(file: ConfigFile, scene: Scene, wish: dict[str, Any], sight: Sight, re
             if name in records:
                 kept[name] = records[name]
             continue
-        if name in changes:
-            touched[name] = entry
     data = spliced(sight.data, [splice for change in changes.values() for splice in change.splices])
     wanted = {name: change.wanted for name, change in changes.items()}
-    _prove(file, sight, data, wanted)
-    return Plan(data, touched, kept, problems, notices)
+    return Plan(data, wanted, kept, problems, notices)
 
 
-def _prove(file: ConfigFile, sight: Sight, data: bytes, wanted: dict[str, Any]) -> None:
-    """Reads the new bytes and compares: the changed entries say what they should, the others what they said."""
-    if data == sight.data:
-        return
-    found = edit.editor(file.place.format).read(data, file.place.keys, strict=False)
-    stem = os.path.basename(file.path).rpartition(".")[0]
-    new = {key(entry.path, entry.holds): entry.node.plain() for entry in entries(found, file.client, stem)}
-    old = {key(entry.path, entry.holds): entry.node.plain() for entry, _, _ in sight.servers}
-    if new != {**old, **wanted} or len(found) != len(sight.found):
-        raise DocumentError("the edit would change more than it should; nothing was written, please report this file's layout")
-
-
-def _checked(file: ConfigFile, scene: Scene, sight: Sight, plan: Plan) -> Sight:
-    """The file as it will be."""
-    return _sight(file, scene, plan.data) if plan.data != sight.data else sight
+def _prove(sight: Sight, after: Sight, wanted: dict[str, Any]) -> None:
+    """Compares before and after: the changed entries say what they should, all others what they said."""
+    old, new = (
+        {key(entry.path, entry.holds): entry.node.plain() for entry, _, _ in seen.servers} for seen in (sight, after)
+    )
+    if new != {**old, **wanted} or len(after.found) != len(sight.found):
+        raise DocumentError("the edit would change more than it should; nothing was written, please report the layout")
 
 
 def _write(file: ConfigFile, scene: Scene, real: str, sight: Sight, plan: Plan) -> None:
     """Remembers first, so that a kill leaves nothing that cannot be undone; forgets last."""
-    before, after = digest(sight.data), digest(plan.data)
-    old = scene.memory.edits(real)
-    scene.memory.remember(real, {**old, **plan.records}, before, after)
+    now, after = digest(sight.data), digest(plan.data)
+    old, original, expected = scene.memory.edits(real), *scene.memory.hashes(real)
+    if not old:
+        original = now
+    elif expected not in (now, after):
+        original = ""  # somebody else has edited the file since, so the bytes of the beginning are nobody's wish
+    scene.memory.remember(real, {**old, **plan.records}, original, after)
     with client_lock(real, file.client.lock):
         replace(real, sight.data, plan.data)
-    scene.memory.remember(real, plan.records, before, after)
+    scene.memory.remember(real, plan.records, original, after)
+    if old and not plan.records and original not in ("", after):
+        plan.notices.append(f"{file.path}: given back with the same meaning, but not with the same bytes; please report it")
 
 
 def _tell(
@@ -306,7 +303,7 @@ def _tell(
     texts = [
         "".join(
             mask.block(entry, decision.wrapping, wish.get("wrapper") or "")
-            for entry, decision, _ in seen.servers if key(entry.path, entry.holds) in plan.changed
+            for entry, decision, _ in seen.servers if key(entry.path, entry.holds) in plan.wanted
         )
         for seen in (sight, after)
     ]
@@ -315,7 +312,7 @@ def _tell(
     )
     keys = [key(entry.path, entry.holds) for entry, _, _ in after.servers]
     answer["servers"] += [
-        dict(row, changed=name in plan.changed) for name, row in zip(keys, _rows(file, scene, after))
+        dict(row, changed=name in plan.wanted) for name, row in zip(keys, _rows(file, scene, after))
     ]
     answer["problems"] += [{"path": file.path, "reason": reason} for reason in plan.problems]
     answer["notices"] += plan.notices

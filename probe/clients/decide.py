@@ -29,8 +29,7 @@ class Program(NamedTuple):
 class Surroundings(NamedTuple):
     """What a decision needs to know beside the entry.
 
-    `known` and `trusted` are wrapper paths: ever used, and written by us or a default. `asked`: the user named this
-    server. `listed`: why an allow or deny list concerns it, "" if none does. `file`: why its file is left alone.
+    `known` are the paths at which this host has or had the wrapper. `asked`: the user named this server. `listed`: why an allow or deny list concerns it, "" if none does. `file`: why its file is left alone.
     `isolation`: mcpproxy's own isolation for all servers, "docker" or "".
     """
 

@@ -81,7 +81,8 @@ class Splice(NamedTuple):
 
 def spliced(data: bytes, splices: list[Splice]) -> bytes:
     """`data` with all splices done. They must not overlap."""
-    view, parts, at = memoryview(data), [], 0
+    view, at = memoryview(data), 0
+    parts: list[bytes | memoryview] = []
     for start, end, text in sorted(splices):
         if start < at:
             raise DocumentError("two edits overlap")

@@ -10,6 +10,7 @@ from .document import DocumentError, Node, Splice
 from .entries import Entry, Wrapping
 from .mask import program
 
+
 class Conflict(DocumentError):
     """The entry was changed since it was wrapped in a way that leaves two answers; the text names both."""
 

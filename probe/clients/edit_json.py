@@ -8,7 +8,6 @@ from . import jsonc
 from .document import Found, KeyPath, Node, Splice, line_separator
 
 
-
 def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[Found]:
     """The values on `paths`; see `jsonc.read`."""
     return jsonc.read(data, paths, strict=strict)

@@ -11,7 +11,17 @@ import re
 import secrets
 from typing import Any
 
-from .document import BYTE_ORDER_MARK, SIZE_LIMIT, DocumentError, EditorMissing, Found, KeyPath, Node, Splice, line_separator
+from .document import (
+    BYTE_ORDER_MARK,
+    SIZE_LIMIT,
+    DocumentError,
+    EditorMissing,
+    Found,
+    KeyPath,
+    Node,
+    Splice,
+    line_separator,
+)
 
 _STRING = (
     rb'"""(?:[^\\]|\\[\s\S])*?"{3,5}|' + rb"'''[\s\S]*?'{3,5}|" + rb'"(?:[^"\\\r\n]|\\.)*"|' + rb"'[^'\r\n]*'"
@@ -37,7 +47,8 @@ def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[F
     except UnicodeDecodeError:
         raise DocumentError("not UTF-8") from None
     except (TOMLKitError, ValueError, RecursionError) as problem:
-        where = f"line:column {problem.line}:{problem.col}: " if hasattr(problem, "line") else ""
+        line, column = getattr(problem, "line", None), getattr(problem, "col", None)
+        where = f"line:column {line}:{column}: " if line is not None else ""
         raise DocumentError(f"{where}not TOML") from None
     found = []
     for path in paths:

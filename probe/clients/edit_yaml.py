@@ -6,7 +6,17 @@ import re
 from itertools import accumulate
 from typing import Any
 
-from .document import BYTE_ORDER_MARK, SIZE_LIMIT, DocumentError, EditorMissing, Found, KeyPath, Node, Splice, line_separator
+from .document import (
+    BYTE_ORDER_MARK,
+    SIZE_LIMIT,
+    DocumentError,
+    EditorMissing,
+    Found,
+    KeyPath,
+    Node,
+    Splice,
+    line_separator,
+)
 
 DEPTH_LIMIT = 100
 _PLAIN = re.compile(rb"[A-Za-z0-9_./+@~-]+")

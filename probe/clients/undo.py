@@ -64,8 +64,13 @@ class Memory:
         entries = self._read(self._name(real)).get("entries", {})
         return entries if isinstance(entries, dict) else {}
 
+    def hashes(self, real: str) -> tuple[str, str]:
+        """The hashes of the file before the first of its edits ("" when that is gone) and after the last."""
+        record = self._read(self._name(real))
+        return str(record.get("before", "")), str(record.get("after", ""))
+
     def remember(self, real: str, entries: dict[str, dict[str, Any]], before: str, after: str) -> None:
-        """Writes the edits in `real`, or removes the record when none are left. `before`, `after`: hashes of the file."""
+        """Writes the edits in `real` and what `hashes` answers; removes the record when no edits are left."""
         if entries:
             record = {"schema": SCHEMA, "file": real, "before": before, "after": after, "entries": entries}
             self._write(self._name(real), record)
