@@ -45,13 +45,14 @@ def refuse_dangerous(grants: list, home: str) -> None:
     """Raises `Refused` for the first write grant, as (path, origin), that covers or enters a protected place."""
     places = [(f"{home}/{path}", why) for path, why in HOME] + list(SYSTEM)
     own = sys.modules[__package__].__path__[0]
-    places += [(home, "the home itself"), (own, "the wrapper"), (sys.executable or "/usr", "the wrapper's Python")]
-    resolved = [(system.real(path), path, why) for path, why in places]
+    places += [(own, "the wrapper"), (sys.executable or "/usr", "the wrapper's Python")]
+    homes = [(home, "the home itself"), ("/home", "people's homes"), ("/root", "root's home")]
+    resolved = [(system.real(path), path, why) for path, why in places + homes]
     for path, origin in grants:
         target = system.real(path)
         for place, spelled, why in resolved:
-            # A folder inside the home is fine, the home as a whole is not.
-            inside = spelled != home and system.covers(place, target)
+            # A folder inside a home is fine, the home as a whole is not.
+            inside = spelled not in (home, "/home", "/root") and system.covers(place, target)
             if system.covers(target, place) or inside:
                 raise Refused(
                     f"{path}: writing there ({origin}) would let the server change {spelled} ({why}); "
