@@ -227,7 +227,8 @@ def _changed(arguments: argparse.Namespace, answer: dict[str, Any], done: bool) 
     else:
         for row in answer["servers"]:
             mark = ("changed" if done else "would change") if row["changed"] else row["state"].replace("_", " ")
-            print(f"{mark:13} {row['client']}:{row['server']}{'  ' + row['reason'] if row['reason'] else ''}")
+            reason = "" if row["changed"] else row["reason"]
+            print(f"{mark:13} {row['client']}:{row['server']}{'  ' + reason if reason else ''}")
         for problem in answer["problems"]:
             print(f"problem       {problem['path']}: {problem['reason']}", file=sys.stderr)
         for notice in answer["notices"]:

@@ -90,4 +90,6 @@ def _denial(call: str, arguments: str, errno: str) -> Denial:
     writes = call in WRITES or _WRITING.search(arguments)
     if not path[1].startswith("/"):
         return Denial(call, path[1], errno, "")  # relative to a folder that the trace does not name
-    return Denial(call, path[1], errno, f"--{'rw' if writes else 'ro'} {path[1]}")
+    # What is not there yet can only be granted through the folder that it goes into.
+    place = path[1] if os.path.lexists(path[1]) else os.path.dirname(path[1])
+    return Denial(call, path[1], errno, f"--{'rw' if writes else 'ro'} {place}")
