@@ -1,4 +1,4 @@
-"""What all tests share: a wrapper installed from this tree, a person who is not root, and the kernel's word on Landlock."""
+"""What all tests share: a wrapper installed from this tree, people to run it as, and the kernel's word on Landlock."""
 from __future__ import annotations
 
 import os
@@ -23,7 +23,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def landlock_abi():
-    """The kernel's Landlock ABI. Without Landlock these tests prove nothing: they fail in CI and are skipped elsewhere."""
+    """The kernel's Landlock ABI. Without one these tests prove nothing: they fail in CI and are skipped elsewhere."""
     from probe.confine import selftest
 
     abi, error = selftest.ask_kernel()

@@ -17,7 +17,8 @@ for line in sys.stdin:
     if "id" in asked:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS[asked["method"]]}), flush=True)
 '''
-GOOD = 'RESULTS = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}, "tools/list": {"tools": [1, 2]}}'
+GOOD = """RESULTS = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}},
+           "tools/list": {"tools": [1, 2]}}"""
 
 
 def shake(program: str, timeout: float = 20.0) -> dict:
@@ -44,7 +45,8 @@ print('{"jsonrpc":"2.0","method":"notifications/message","params":{}}', flush=Tr
 answer = sys.stdin.readline()
 '''
     # Its first line in is our initialize; what it asked is answered after that.
-    server = GOOD + SERVER.replace("for line in sys.stdin:", "import itertools\nfor line in itertools.chain([answer], sys.stdin):").replace(
+    server = GOOD + SERVER.replace(
+        "for line in sys.stdin:", "import itertools\nfor line in itertools.chain([answer], sys.stdin):").replace(
         'if "id" in asked:', 'if "method" in asked and "id" in asked:')
     assert shake(chatty + server)["completed"]
 
@@ -53,7 +55,7 @@ answer = sys.stdin.readline()
     ("raise SystemExit(3)", "ended before it answered initialize, exit 3"),
     ("import os; os.kill(os.getpid(), 11)", "ended before it answered initialize, killed by signal 11"),
     ("print('hello'); input(); input()", "its stdout holds something that is not JSON-RPC"),
-    ("import sys; sys.stdin.readline(); print('{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602}}', flush=True); input()",
+    ("input(); print('{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602}}', flush=True); input()",
      "initialize was answered with error -32602"),
     ('RESULTS = {"initialize": {}}' + SERVER, "names no protocol version"),
     ('RESULTS = {"initialize": []}' + SERVER, "without a result"),
@@ -66,8 +68,8 @@ def test_each_way_to_fail_is_named(program, detail):
 
 def test_a_server_that_never_answers_is_ended_with_all_that_it_started(tmp_path):
     marker = f"sleep-{os.getpid()}-{time.time_ns()}"
-    told = shake(f"import subprocess, time; subprocess.Popen(['bash', '-c', 'exec -a {marker} sleep 300']); time.sleep(300)",
-                 timeout=2.0)
+    program = f"import subprocess as s, time; s.Popen(['bash', '-c', 'exec -a {marker} sleep 300']); time.sleep(300)"
+    told = shake(program, timeout=2.0)
     assert told["detail"] == "no answer to initialize in time"
     assert subprocess.run(["pgrep", "-f", marker], capture_output=True).returncode == 1
 

@@ -1,4 +1,4 @@
-"""Why a server does not work: the path that was denied and the line that would grant it, and nothing else of what it said."""
+"""Why a server does not work: the path that was denied and what grants it, and nothing else of what it said."""
 from __future__ import annotations
 
 import os
@@ -40,7 +40,7 @@ def test_traced_lines_become_grants(tmp_path):
         f'12 openat(AT_FDCWD, "{there}", O_RDWR) = -1 EACCES (Permission denied)\n',
         f'12 mkdir("{tmp_path}/new/deep", 0777) = -1 EACCES (Permission denied)\n',
         '12 connect(3, {sa_family=AF_UNIX, sun_path="/run/x.sock"}, 110) = -1 EACCES (Permission denied)\n',
-        "12 connect(3, {sa_family=AF_INET, sin_port=htons(8443), sin_addr=inet_addr(\"1.2.3.4\")}, 16) = -1 EACCES (P)\n",
+        "12 connect(3, {sa_family=AF_INET, sin_port=htons(8443)}, 16) = -1 EACCES (Permission denied)\n",
         "12 bind(3, {sa_family=AF_INET6, sin6_port=htons(80)}, 28) = -1 EACCES (Permission denied)\n",
         "12 socket(AF_UNIX, SOCK_STREAM, 0) = -1 EACCES (Permission denied)\n",
         f'12 openat(AT_FDCWD, "{there}", O_RDONLY|O_CLOEXEC) = -1 EACCES (Permission denied)\n',

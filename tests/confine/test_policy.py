@@ -77,7 +77,8 @@ def test_words_that_are_no_options_are_refused_with_the_way_to_say_it(words):
 
 
 def test_server_names_become_one_folder_each():
-    names = ["files", "@scope/pkg", "@scope_pkg", "a b", "a_b", "..", ".", "-x", "", "ü", "x" * 200, "x" * 201, "a/../b"]
+    names = ["files", "@scope/pkg", "@scope_pkg", "a b", "a_b", "..", ".", "-x", "", "ü", "x" * 200, "x" * 201,
+             "a/../b"]
     folders = [policy.folder_name(name) for name in names]
     assert len(set(folders)) == len(names)
     for folder in folders:

@@ -30,6 +30,19 @@ def claude():
     return command
 
 
+class Run:
+    """A playbook's exit status and all that it printed."""
+
+    def __init__(self, status: int, output: str) -> None:
+        self.status, self.output = status, output
+
+    @property
+    def recap(self) -> dict[str, int]:
+        line = re.search(r"^localhost +: (.*)$", self.output, re.MULTILINE)
+        assert line, self.output
+        return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", line[1])}
+
+
 class Workstation:
     """A home with a client's config in it, on this very host."""
 
@@ -42,7 +55,7 @@ class Workstation:
             "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(home.parent / "ansible"),
             "ANSIBLE_REMOTE_TEMP": str(home.parent / "ansible-remote")}
 
-    def play(self, name: str, *options: str) -> "Run":
+    def play(self, name: str, *options: str) -> Run:
         """Runs a playbook on this host."""
         ran = subprocess.run(["ansible-playbook", f"playbooks/{name}.yml", *options], cwd=ROOT, text=True,
                              env=self.environment, capture_output=True, timeout=900)
@@ -61,19 +74,6 @@ class Workstation:
             held = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
             found[str(path)] = f"{path.lstat().st_mode:o} {hashlib.sha256(str(held).encode()).hexdigest()}"
         return found
-
-
-class Run:
-    """A playbook's exit status and all that it printed."""
-
-    def __init__(self, status: int, output: str) -> None:
-        self.status, self.output = status, output
-
-    @property
-    def recap(self) -> dict[str, int]:
-        line = re.search(r"^localhost +: (.*)$", self.output, re.MULTILINE)
-        assert line, self.output
-        return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", line[1])}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from .conftest import SECRET
+from .conftest import ROOT, SECRET
 
 pytestmark = [pytest.mark.network, pytest.mark.skipif(sys.version_info < (3, 10), reason="the mcp SDK needs 3.10")]
 
@@ -47,7 +47,8 @@ def test_the_prediction_was_exact(workstation):
 
 
 def test_no_value_was_shown(workstation):
-    for run in (STORY["predicted"], STORY["enabled"], workstation.play("enable-landlock", "--check", "--diff", "-vvvv")):
+    loud = workstation.play("enable-landlock", "--check", "--diff", "-vvvv")
+    for run in (STORY["predicted"], STORY["enabled"], loud):
         for value in (SECRET, f"{workstation.home}/notes", f"{workstation.home}/repository"):
             assert value not in run.output
 
@@ -75,15 +76,15 @@ def test_the_filesystem_server_works_inside_its_folder_and_is_refused_outside(wo
 
 @pytest.mark.parametrize("server", ["files", "git"])
 def test_a_hostile_package_in_the_servers_place_cannot_read_the_key(workstation, server, tmp_path):
-    # The same entry, but what its launcher starts is a thief: the wrapper sees the same words and gives the same rights.
+    # The same entry, but what its launcher starts is a thief: the wrapper sees the same words, gives the same rights.
     entry = workstation.servers()[server]
     arguments = entry["args"]
     launcher = arguments[arguments.index("--") + 1]
     tmp_path.chmod(0o755)
     thief = workstation.home.parent / "hostile" / launcher
     thief.parent.mkdir(exist_ok=True)
-    thief.write_text(f"#!/bin/sh\ncat {workstation.home}/.ssh/id_test\necho x > {workstation.home}/.ssh/authorized_keys\n"
-                     "echo tried\n")
+    keys = f"{workstation.home}/.ssh"
+    thief.write_text(f"#!/bin/sh\ncat {keys}/id_test\necho x > {keys}/authorized_keys\necho tried\n")
     thief.chmod(0o755)
     environment = {**workstation.environment, "PATH": f"{thief.parent}:/usr/bin:/bin"}
     loose = subprocess.run([launcher], env=environment, capture_output=True, text=True)
@@ -108,9 +109,8 @@ def test_verify_proves_it_again(workstation):
 
 
 def test_the_testinfra_checks_pass_on_this_host(workstation):
-    ran = subprocess.run([sys.executable, "-m", "pytest", "tests/testinfra", "--hosts=local://", "-q", "-p", "no:cacheprovider"],
-                         env=workstation.environment, cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
-                         capture_output=True, text=True, timeout=300)
+    ran = subprocess.run([sys.executable, "-m", "pytest", "tests/testinfra", "--hosts=local://", "-q"],
+                         env=workstation.environment, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
