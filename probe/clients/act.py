@@ -200,35 +200,44 @@ def _set_file(file: ConfigFile, scene: Scene, wish: dict[str, Any], answer: dict
     if file.place.format == "opaque":
         answer["servers"] += [dict(row, changed=False) for row in _listed(file, scene)[0]]
         return
+    real, lock = os.path.realpath(file.path), ""
+    if not dry and not file.place.fixed:
+        sweep(real)
     for _ in range(ATTEMPTS):
         try:
-            real = os.path.realpath(file.path)
-            if not dry and not file.place.fixed:
-                sweep(real)
-            data = contents(real)
-            sight = _sight(file, scene, data)
-            plan = _plan(file, scene, wish, sight, scene.memory.edits(real))
-            after = sight
-            if plan.wanted:
-                roots = [scene.home, *scene.projects]
-                roots += [os.path.dirname(file.path)] if file.place.scope == "system" else []
-                target(file.path, roots)
-                after = _sight(file, scene, plan.data, strict=False)
-                _prove(sight, after, plan.wanted)
-                if not dry:
+            with client_lock(real, lock):
+                data = contents(real)
+                sight = _sight(file, scene, data)
+                plan = _plan(file, scene, wish, sight, scene.memory.edits(real))
+                after = sight
+                if plan.wanted:
+                    target(file.path, _roots(file, scene))
+                    after = _sight(file, scene, plan.data, strict=False)
+                    _prove(sight, after, plan.wanted)
+                if plan.wanted and not dry:
+                    if lock != file.client.lock:  # there is something to write: look again with the client locked out
+                        lock = file.client.lock
+                        continue
                     _write(file, scene, real, sight, plan)
             if not dry:
                 _note_refusals(file, scene, wish, after)
-            _tell(file, scene, wish, sight, after, plan, answer)
+            _tell(file, wish, (sight, after), plan, _rows(file, scene, after), answer)
             return
         except Changed:
             continue
         except (OSError, DocumentError) as problem:
-            answer["problems"].append({"path": file.path, "reason": _said(problem)})
-            answer["servers"] += [dict(row, changed=False) for row in _listed(file, scene)[0]]
-            return
-    answer["problems"].append({"path": file.path, "reason": "it changes all the time; close its client and run this again"})
+            said = _said(problem)
+            break
+    else:
+        said = "it changes all the time; close its client and run this again"
+    answer["problems"].append({"path": file.path, "reason": said})
     answer["servers"] += [dict(row, changed=False) for row in _listed(file, scene)[0]]
+
+
+def _roots(file: ConfigFile, scene: Scene) -> list[str]:
+    """The folders in which a file may lie that is to be edited."""
+    own = [os.path.dirname(file.path)] if file.place.scope == "system" else []
+    return [scene.home, *scene.projects, *own]
 
 
 def _plan(file: ConfigFile, scene: Scene, wish: dict[str, Any], sight: Sight, records: dict[str, dict[str, Any]]) -> Plan:
@@ -288,31 +297,33 @@ def _write(file: ConfigFile, scene: Scene, real: str, sight: Sight, plan: Plan) 
         original = now
     elif expected not in (now, after):
         original = ""  # somebody else has edited the file since, so the bytes of the beginning are nobody's wish
-    scene.memory.remember(real, {**old, **plan.records}, original, after)
-    with client_lock(real, file.client.lock):
-        replace(real, sight.data, plan.data)
+    if not plan.records.items() <= old.items():
+        scene.memory.remember(real, {**old, **plan.records}, original, after)
+    replace(real, sight.data, plan.data)
     scene.memory.remember(real, plan.records, original, after)
     if old and not plan.records and original not in ("", after):
         plan.notices.append(f"{file.path}: given back with the same meaning, but not with the same bytes; please report it")
 
 
 def _tell(
-    file: ConfigFile, scene: Scene, wish: dict[str, Any], sight: Sight, after: Sight, plan: Plan, answer: dict[str, Any]
+    file: ConfigFile, wish: dict[str, Any], sights: tuple[Sight, Sight], plan: Plan, rows: list[dict[str, Any]],
+    answer: dict[str, Any],
 ) -> None:
+    sight, after = sights
     changed = plan.data != sight.data
     texts = [
         "".join(
             mask.block(entry, decision.wrapping, wish.get("wrapper") or "")
             for entry, decision, _ in seen.servers if key(entry.path, entry.holds) in plan.wanted
         )
-        for seen in (sight, after)
+        for seen in sights
     ]
     answer["files"].append(
         {"path": file.path, "client": file.client.name, "changed": changed, "before": texts[0], "after": texts[1]}
     )
     keys = [key(entry.path, entry.holds) for entry, _, _ in after.servers]
     answer["servers"] += [
-        dict(row, changed=name in plan.wanted) for name, row in zip(keys, _rows(file, scene, after))
+        dict(row, changed=name in plan.wanted) for name, row in zip(keys, rows)
     ]
     answer["problems"] += [{"path": file.path, "reason": reason} for reason in plan.problems]
     answer["notices"] += plan.notices

@@ -116,7 +116,7 @@ def client_lock(real: str, suffix: str) -> Iterator[None]:
                     continue
             if time.monotonic() > end:
                 raise Refused(f"its client holds the lock {os.path.basename(lock)}; close the client and run this again") from None
-            time.sleep(0.02)
+            time.sleep(0.002)
     try:
         yield
     finally:
