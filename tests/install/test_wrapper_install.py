@@ -311,3 +311,26 @@ def test_a_kill_at_any_moment_leaves_a_wrapper_that_works_or_none(prefix):
     assert os.listdir(os.path.dirname(install.script_path(prefix))) == ["mcp-confine"]
     assert len(generations(prefix)) == 1
     assert False in seen
+
+
+def test_a_start_reads_its_modules_from_one_file_in_the_order_they_import_each_other(prefix):
+    command = put(prefix).command
+    loaded = ("import sys; sys.argv = ['mcp-confine', '--version']\n"
+              "class Stop(Exception): pass\n"
+              "sys.path.insert(0, {folder!r})\n"
+              "import confine.launch\n"
+              "print(*[name.partition('.')[2] or '__init__' for name in sys.modules if name.partition('.')[0] == 'confine'])")
+    folder = [path for path in pathlib.Path(prefix, "lib/mcp-confine").iterdir() if path.is_dir()][0]
+    imported = subprocess.run(["/usr/bin/python3", "-IS", "-c", loaded.format(folder=str(folder))], check=True,
+                              capture_output=True, text=True).stdout.split()
+    assert set(imported) == set(install.START)
+    told = subprocess.run(["/usr/bin/python3", "-IS", "-v", command, "--name", "x", "--", "true"], text=True,
+                          capture_output=True, env={"HOME": prefix, "PATH": "/usr/bin"}).stderr
+    assert "import 'confine" not in told, "a module was searched for although it is in the start file"
+
+
+def test_a_start_file_that_is_not_there_only_costs_time(prefix):
+    command = put(prefix).command
+    for path in pathlib.Path(prefix, "lib").rglob("start.*"):
+        path.unlink()
+    assert subprocess.run([command, "--version"], capture_output=True, text=True).stdout.startswith("mcp-confine ")
