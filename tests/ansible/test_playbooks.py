@@ -192,7 +192,7 @@ def test_over_ssh_a_failed_and_an_unreachable_host_stop_no_other(developer, play
     assert done.recap["good"]["failed"] == 0 and done.recap["good"]["changed"] == 2, done.text
     assert done.recap["old"]["failed"] == 1
     assert done.recap["away"]["unreachable"] == 1
-    for said in ("good: usable; 2 confined", "old: stopped before any rewrite", "away: no answer"):
+    for said in ("good: usable; 2 confined", "old: blocked; stopped before any rewrite", "away: cannot be reached"):
         assert said in done.text, done.text
     again = play("enable-landlock.yml", users=[developer], hosts={"good": sshd})
     assert (again.status, again.recap["good"]["changed"]) == (0, 0), again.text
