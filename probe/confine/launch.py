@@ -109,8 +109,9 @@ class Launch:
 
     def _may_read(self, folder: str) -> bool:
         """Whether the working directory is one that may be read: no home, nothing above one, no hidden part of it."""
-        below = folder[len(self.home) + 1:] if folder.startswith(self.home + "/") else ""
-        return not (system.covers(folder, self.home) or below.startswith(".")
+        home = system.real(self.home)  # as the working directory is told: without links
+        below = folder[len(home) + 1:] if folder.startswith(home + "/") else ""
+        return not (system.covers(folder, home) or below.startswith(".")
                     or folder in NO_WORKING_DIRECTORY_ITSELF
                     or any([system.covers(top, folder) for top in NO_WORKING_DIRECTORY]))
 

@@ -47,7 +47,7 @@ def refuse_dangerous(grants: list, home: str) -> None:
     own = sys.modules[__package__].__path__[0]
     places += [(own, "the wrapper"), (sys.executable or "/usr", "the wrapper's Python")]
     homes = [(home, "the home itself"), ("/home", "people's homes"), ("/root", "root's home")]
-    resolved = [(system.real(path), path, why) for path, why in places + homes]
+    resolved = [(system.real(path), path, why) for path, why in homes + places]
     for path, origin in grants:
         target = system.real(path)
         for place, spelled, why in resolved:

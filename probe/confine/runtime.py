@@ -115,7 +115,9 @@ class Runtime:
             if not path.startswith(root + "/"):
                 continue
             below = path[len(root) + 1:].split("/")
-            self._add("/".join([root, *below[:levels]]) if len(below) > levels else path, reason)
+            installation = "/".join([root, *below[:levels]])
+            # A home may lie in such a tree, /opt/company/home say; then the program alone is granted.
+            self._add(installation if len(below) > levels and self._harmless(installation) else path, reason)
             if variable:
                 self.variables.setdefault(variable, root)
             for name in files:
@@ -168,7 +170,9 @@ class Runtime:
 
     def _harmless(self, folder: str) -> bool:
         """Whether a folder is no home and above none, so that reading it gives a program away and no person."""
-        return not system.covers(folder, self.home) and folder not in ("/", "/home", "/root", "/etc", "/var", "/tmp")
+        place = system.real(folder)
+        common = ("/", "/home", "/root", "/etc", "/var", "/tmp")
+        return not (system.covers(place, system.real(self.home)) or place in common)
 
     def _add(self, path: str, reason: str) -> None:
         self.grants.setdefault(path, reason)

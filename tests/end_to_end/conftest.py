@@ -1,6 +1,7 @@
 """Real servers from npm and PyPI, a real client, a home of its own, and the playbooks as a person runs them."""
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent  # ansible-playbook and uvx live beside this interpreter
 CLIENTS = ROOT / ".lab" / "npm"
+CLONE_NEWNS = 0x00020000
 SECRET = "tok-9f3c-never-shown"
 
 
@@ -49,10 +51,11 @@ class Workstation:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.config = home / ".claude.json"
+        self.wrapper = "/usr/local/bin/mcp-confine" if os.geteuid() == 0 else str(home / ".local/bin/mcp-confine")
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("MCP_", "PYTEST", "CLAUDE"))},
             "HOME": str(home), "PATH": f"{BIN}:{os.environ['PATH']}", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(home.parent / "ansible"),
+            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(home.parent / "ansible"),
             "ANSIBLE_REMOTE_TEMP": str(home.parent / "ansible-remote")}
 
     def play(self, name: str, *options: str) -> Run:
@@ -77,7 +80,24 @@ class Workstation:
 
 
 @pytest.fixture(scope="module")
-def workstation(landlock_abi):
+def own_usr_local():
+    """For root: a /usr/local that only this process and its children see, so the machine's own stays as it is."""
+    if os.geteuid() != 0:
+        return
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
+        pytest.fail(f"cannot get a mount namespace: {os.strerror(ctypes.get_errno())}")
+    layers = tempfile.mkdtemp(prefix="usr-local-", dir="/opt")
+    for command in (["mount", "--make-rprivate", "/"], ["mount", "-t", "tmpfs", "tmpfs", layers],
+                    ["mkdir", f"{layers}/upper", f"{layers}/work"],
+                    ["mount", "-t", "overlay", "-o",
+                     f"lowerdir=/usr/local,upperdir={layers}/upper,workdir={layers}/work", "overlay", "/usr/local"]):
+        subprocess.run(command, check=True)
+    # The machine's own wrapper, if it has one, is not part of the story.
+    subprocess.run(["rm", "-rf", "/usr/local/bin/mcp-confine", "/usr/local/lib/mcp-confine"], check=True)
+
+
+@pytest.fixture(scope="module")
+def workstation(landlock_abi, own_usr_local):
     """The acceptance case: a filesystem server, a git server and a remote one, in Claude Code's own file."""
     # Not below /tmp and not hidden: a home like others, which the servers' working directories may be in.
     place = Path(tempfile.mkdtemp(prefix="workstation-", dir="/opt" if os.geteuid() == 0 else Path.home()))
