@@ -115,7 +115,8 @@ def release(edit: ModuleType, data: bytes, entry: Entry, wrapped: Wrapping, reco
         splices.append(edit.cut(data, items, 0, wrapped.last + 1))
     if record is not None and record.get("isolation"):
         _give_isolation_back(edit, data, entry, record["isolation"], splices, wanted)
-    return Change(splices, wanted, exact=record is not None or bool(body.get(listed)))
+    certain = bool(body.get(listed)) and edit.is_original_token(data, original, items)
+    return Change(splices, wanted, exact=record is not None or certain)
 
 
 def _body(plain: Any, entry: Entry) -> Any:

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from . import jsonc
 from .document import Found, KeyPath
-from .edit_json import add_list, add_member, cut, drop, prepend, quote, token
+from .edit_json import add_list, add_member, cut, drop, is_original_token, prepend, quote, token
 
-__all__ = ["add_list", "add_member", "cut", "drop", "prepend", "quote", "read", "token"]
+__all__ = ["add_list", "add_member", "cut", "drop", "is_original_token", "prepend", "quote", "read", "token"]
 
 
 def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[Found]:

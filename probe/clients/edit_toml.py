@@ -150,6 +150,11 @@ def token(data: bytes, node: Node, array: Node | None) -> bytes:
     return raw
 
 
+def is_original_token(data: bytes, node: Node, array: Node) -> bool:
+    """Whether the token that `token` put into `array` is certainly the original one."""
+    return True
+
+
 def prepend(data: bytes, array: Node, tokens: list[bytes]) -> Splice:
     """Puts tokens in front of the items of `array`, laid out like its first item."""
     if not array.items:

@@ -149,6 +149,11 @@ def token(data: bytes, node: Node, array: Node | None) -> bytes:
     return quote(node.value) if flow and raw[:1] not in (b'"', b"'") and not _PLAIN.fullmatch(raw) else raw
 
 
+def is_original_token(data: bytes, node: Node, array: Node) -> bool:
+    """Whether the token that `token` put into `array` is certainly the original one."""
+    return data[array.start:array.start + 1] != b"[" or data[node.start:node.start + 1] != b'"'
+
+
 def prepend(data: bytes, array: Node, tokens: list[bytes]) -> Splice:
     """Puts tokens in front of the items of `array`, laid out like its first item."""
     if data[array.start:array.start + 1] == b"[":

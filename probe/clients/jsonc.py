@@ -27,9 +27,10 @@ _SCALAR5 = re.compile(
     rb"true|false|null|[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 )
 _AFTER_SCALAR = re.compile(rb"[\w.+$-]")
-# What can hide or be a bracket. A slash that begins no comment is caught when the skipped value is judged.
+# What can hide or be a bracket. An unclosed string or comment matches up to the end, so that a broken file takes no longer
+# than a good one; that and a slash that begins no comment are found when the skipped value is judged.
 _STRUCTURE = re.compile(
-    rb'"[^"\\]*(?:\\[\s\S][^"\\]*)*"|[{}\[\]]|//[^\r\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/'
+    rb'"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|[{}\[\]]|//[^\r\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?'
 )
 _ESCAPES5 = {b"b": "\b", b"f": "\f", b"n": "\n", b"r": "\r", b"t": "\t", b"v": "\v", b"0": "\0"}
 
