@@ -18,7 +18,8 @@ options:
     default: present
   prefix:
     description:
-      - Where C(bin/mcp-confine) and C(lib/mcp-confine) go. C(/usr/local) for root and C(~/.local) for others when not set.
+      - Where C(bin/mcp-confine) and C(lib/mcp-confine) go.
+      - C(/usr/local) for root and C(~/.local) for others when not set.
     type: path
   interpreter:
     description:
@@ -26,14 +27,15 @@ options:
     type: path
   policies:
     description:
-      - Policy texts by server name, one option a line. A policy that an earlier run wrote and that is missing here is removed.
+      - Policy texts by server name, one option a line.
+      - A policy that an earlier run wrote and that is missing here is removed.
       - When not set, the policies on the host stay as they are.
       - What C(--setenv) sets is readable by every user of the host, so it is no place for a secret.
     type: dict
   policies_folder:
     description:
-      - Where the policies go. C(/etc/mcp-confine/policies) for root and C(~/.config/mcp-confine/policies) for others when
-        not set.
+      - Where the policies go.
+      - C(/etc/mcp-confine/policies) for root and C(~/.config/mcp-confine/policies) for others when not set.
     type: path
   users:
     description: Whose client entries and state count when the wrapper is taken away. V(auto) is everybody.

@@ -19,8 +19,8 @@ options:
     default: [auto]
   wrapper:
     description:
-      - The path of the installed wrapper; C(/usr/local/bin/mcp-confine) for root and C(~/.local/bin/mcp-confine) for others
-        when not set.
+      - The path of the installed wrapper.
+      - C(/usr/local/bin/mcp-confine) for root and C(~/.local/bin/mcp-confine) for others when not set.
     type: path
   servers:
     description: Only these servers, each as C(NAME) or C(CLIENT:NAME). All that are confined when not set.
@@ -35,6 +35,13 @@ options:
     description: Seconds until a server must have answered. The first start of a server may have to download it.
     type: float
     default: 120
+  expected:
+    description:
+      - Entries that must be confined, each with C(user), C(client), C(file) and C(server).
+      - The returned C(servers) of C(mcp_launch_config) are such. One that is not confined any more is a failure.
+    type: list
+    elements: dict
+    default: []
   tolerate:
     description: Report servers that did not pass without failing.
     type: bool
@@ -74,7 +81,7 @@ checks:
       denials:
         - {act: read a file outside, without_us: allowed, confined: denied, by: landlock}
 not_passed:
-  description: The servers that did not pass, in the form that O(ignore:refused) of M(mcp_launch_config) takes.
+  description: The servers that did not pass, in the form that O(ignore:refused) of C(mcp_launch_config) takes.
   returned: always
   type: list
   elements: dict
@@ -103,6 +110,7 @@ def main() -> None:
             "servers": {"type": "list", "elements": "str"},
             "projects": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "float", "default": 120.0},
+            "expected": {"type": "list", "elements": "dict", "default": []},
             "tolerate": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
@@ -111,7 +119,8 @@ def main() -> None:
     if module.check_mode:
         result = prove.confined(wish["users"], wish["servers"], wish["projects"])
     else:
-        result = prove.prove(wish["users"], wish["wrapper"], wish["servers"], wish["projects"], wish["timeout"])
+        result = prove.prove(wish["users"], wish["wrapper"], wish["servers"], wish["projects"], wish["timeout"],
+                             wish["expected"])
     if result["failures"] and not wish["tolerate"]:
         module.fail_json(msg="; ".join(result["failures"]), changed=False, **result)
     module.exit_json(changed=False, **result)

@@ -24,8 +24,8 @@ options:
     default: [auto]
   wrapper:
     description:
-      - The path of the installed wrapper, which goes into the entries; C(/usr/local/bin/mcp-confine) for root and C(~/.local/bin/mcp-confine) for others
-        when not set.
+      - The path of the installed wrapper, which goes into the entries.
+      - C(/usr/local/bin/mcp-confine) for root and C(~/.local/bin/mcp-confine) for others when not set.
     type: path
   clients:
     description: Only the files of these clients. All that are known when not set.
@@ -50,7 +50,7 @@ options:
     description:
       - With O(state=unconfined), give only these entries back, and remember why.
       - They stay as they are in later runs until the entry, its policy or the wrapper changes.
-      - C(not_passed) of M(mcp_denial_check) has this form.
+      - C(not_passed) of C(mcp_denial_check) has this form.
     type: list
     elements: dict
     suboptions:

@@ -43,7 +43,8 @@ def stage(folder: pathlib.Path) -> pathlib.Path:
             shutil.copytree(path, place / target, ignore=LEFT_OUT)
         elif path.exists():
             shutil.copy(path, place / target)
-    for playbook in (place / "playbooks").glob("*-*.yml"):  # a name with a hyphen cannot be called as part of a collection
+    # A name with a hyphen cannot be called as part of a collection.
+    for playbook in (place / "playbooks").glob("*-*.yml"):
         playbook.rename(playbook.with_name(playbook.name.replace("-", "_")))
     sanity = place / "tests" / "sanity"
     sanity.mkdir(parents=True)
@@ -57,7 +58,8 @@ def main() -> int:
     place = stage(folder)
     beside = pathlib.Path(sys.executable).parent / "ansible-galaxy"
     command = str(beside) if os.access(beside, os.X_OK) else "ansible-galaxy"
-    return subprocess.run([command, "collection", "build", "--force", "--output-path", folder, place], check=False).returncode
+    done = subprocess.run([command, "collection", "build", "--force", "--output-path", folder, place], check=False)
+    return done.returncode
 
 
 if __name__ == "__main__":

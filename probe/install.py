@@ -21,18 +21,33 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import confine, safety
-from .confine import acts, environment, landlock, launch, plan as confine_plan, policy, presets, privileges
-from .confine import protect, runtime, seccomp, selftest, show, system, version
+from .confine import (
+    acts,
+    environment,
+    landlock,
+    launch,
+    policy,
+    presets,
+    privileges,
+    protect,
+    runtime,
+    seccomp,
+    selftest,
+    show,
+    system,
+    version,
+)
+from .confine import plan as confine_plan
 from .safety import InstallRefused
 
 # Every module of the wrapper, imported by name: that is how an AnsiballZ archive comes to hold them.
-WRAPPER = (confine, acts, environment, landlock, launch, confine_plan, policy, presets, privileges, protect, runtime,
-           seccomp, selftest, show, system, version)
+WRAPPER = (confine, acts, environment, landlock, launch, confine_plan, policy, presets, privileges, protect,
+           runtime, seccomp, selftest, show, system, version)
 COMMAND = "mcp-confine"
 # What every start imports, each after what it imports itself. Read from one file, where finding, opening and reading
 # eleven would be a third of the time that the wrapper adds to a server's start.
-START = ("__init__", "system", "policy", "presets", "environment", "landlock", "seccomp", "plan", "privileges", "runtime",
-         "launch")
+START = ("__init__", "system", "policy", "presets", "environment", "landlock", "seccomp", "plan", "privileges",
+         "runtime", "launch")
 COMPILE = f"""
 import marshal, os, py_compile, sys
 for name in sys.argv[3:]:
@@ -123,7 +138,8 @@ def plan(prefix: str | None = None, interpreter: str | None = None) -> Plan:
     before = _read_script(script_path(prefix))
     if before != script or not safety.is_own(script_path(prefix), 0o755):
         changes.append(Change("script", script_path(prefix), before, script))
-    changes += [Change("remove older", path, "an older generation\n", None) for path in _stale(prefix, generation, before)]
+    changes += [Change("remove older", path, "an older generation\n", None)
+                for path in _stale(prefix, generation, before)]
     for place in (os.path.dirname(script_path(prefix)), library_path(prefix)):
         safety.refuse_unsafe_folder(place, writing=bool(changes))
     return Plan(prefix, python.path, generation, tuple(changes))
@@ -257,13 +273,15 @@ def _whole(folder: str, wanted: dict[str, str]) -> bool:
 
 def _stale(prefix: str, generation: str, script: str | None) -> list[str]:
     """Generations beyond the one wanted and the one before it, and what an interrupted run left behind."""
-    library, named = library_path(prefix), re.search(rf"/lib/{COMMAND}/([0-9a-f]+)", script or "")
+    library = library_path(prefix)
+    found = re.search(rf"/lib/{COMMAND}/([0-9a-f]+)", script or "")
+    named = found[1] if found else None
     try:
         present = [entry for entry in os.scandir(library) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         present = []
-    older = sorted((entry for entry in present if re.fullmatch("[0-9a-f]{16}", entry.name) and entry.name != generation),
-                   key=lambda entry: (bool(named) and entry.name == named[1], entry.stat().st_mtime_ns), reverse=True)
+    older = [entry for entry in present if re.fullmatch("[0-9a-f]{16}", entry.name) and entry.name != generation]
+    older.sort(key=lambda entry: (entry.name == named, entry.stat().st_mtime_ns), reverse=True)
     stale = [entry.path for entry in older[1:]] + [entry.path for entry in present if entry.name.endswith(".new")]
     beside = os.path.dirname(script_path(prefix))
     with contextlib.suppress(FileNotFoundError):
@@ -310,7 +328,7 @@ def _write_tree(folder: str, interpreter: str) -> None:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise InstallRefused(f"{interpreter} cannot compile the wrapper: {last}")
         cache = os.path.join(beside, "confine", "__pycache__")
-        os.chmod(cache, 0o755)
+        os.chmod(cache, 0o755)  # noqa: S103
         manifest = {name: _digest(os.path.join(beside, name)) for name in wanted}
         for entry in sorted(os.listdir(cache)):
             os.chmod(os.path.join(cache, entry), 0o644)

@@ -51,7 +51,8 @@ def interpreter(wanted: str | None = None) -> Interpreter:
             reason = "is Python {}.{}".format(*version) if any(version) else "does not answer as a Python does"
         refusals.append(f"{path}: {reason}")
     least = ".".join(map(str, OLDEST))
-    raise InstallRefused(f"no Python {least} or newer that nobody else can change: {'; '.join(refusals) or 'none found'}. "
+    looked = "; ".join(refusals) or "none found"
+    raise InstallRefused(f"no Python {least} or newer that nobody else can change: {looked}. "
                          "Install the distribution's python3")
 
 
@@ -134,7 +135,7 @@ def make_folder(path: str) -> None:
     for step in reversed(missing):
         with contextlib.suppress(FileExistsError):
             os.mkdir(step, 0o755)
-            os.chmod(step, 0o755)
+            os.chmod(step, 0o755)  # noqa: S103  for all to read, as /usr/local is
 
 
 def write(path: str, content: bytes, mode: int) -> None:

@@ -32,7 +32,7 @@ def _unpack() -> None:
     with zipfile.ZipFile(loader.archive) as archive:
         archive.extractall(folder, [name for name in archive.namelist() if name.startswith(inside + "/")])
     for place, _, names in os.walk(folder):
-        os.chmod(place, 0o755)
+        os.chmod(place, 0o755)  # noqa: S103
         for name in names:
             os.chmod(os.path.join(place, name), 0o644)
     for name, module in list(sys.modules.items()):

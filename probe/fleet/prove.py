@@ -10,19 +10,26 @@ SECONDS = 3600  # for all servers of a user; each has its own limit
 LIST_SECONDS = 120
 
 
-def prove(users: Users, wrapper: str | None, servers: list[str] | None, projects: list[str], seconds: float) -> Answer:
+def prove(users: Users, wrapper: str | None, servers: list[str] | None, projects: list[str], seconds: float,
+          expected: list[Answer]) -> Answer:
     """`check.denial.check` as each user: {"checks", "problems", "not_passed"}, every entry with its `user`.
 
-    `seconds` is the limit of one server. `not_passed` is in the form that `configure` takes as `refused`; `failures` says
-    the same and the problems in a sentence each.
+    `seconds` is the limit of one server. `not_passed` is in the form that `configure` takes as `refused`; `failures`
+    says the same and the problems in a sentence each, and which of the `expected` entries are not confined any more.
     """
     path = wrapper or default_wrapper()
-    total = together(each(users, _check, lambda user: (user.home, path, servers, projects, seconds), SECONDS), "checks")
+    answers = each(users, _check, lambda user: (user.home, path, servers, projects, seconds), SECONDS)
+    total = together(answers, "checks")
     total["not_passed"] = [{"user": entry["user"], "client": entry["client"], "file": entry["file"],
                         "server": entry["server"], "reason": entry["reason"] or "no reason given"}
                        for entry in total["checks"] if not entry["passed"]]
     total["failures"] = [f"{entry['user']}: {entry['client']}:{entry['server']}: {entry['reason']}"
                          for entry in total["not_passed"]] + _said(total["problems"])
+    checked = [_key(entry) for entry in total["checks"]]
+    total["failures"] += [
+        f"{entry['user']}: {entry['client']}:{entry['server']}: was confined and is not any more, "
+        "so its client wrote over it; close the client and run this again" for entry in expected
+        if _meant(entry, servers) and _key(entry) not in checked]
     return total
 
 
@@ -43,16 +50,20 @@ def _check(home: str, wrapper: str, servers: list[str] | None, projects: list[st
     wanted = [entry for entry in act.servers(home, folders) if entry["state"] == "confined" and _meant(entry, servers)]
     names = sorted({entry["server"] for entry in wanted})
     checks = [entry for entry in denial.check(home, wrapper, names, folders, seconds) if _meant(entry, servers)]
-    checked = {(entry["client"], entry["file"], entry["server"]) for entry in checks}
+    checked = [_key(entry) for entry in checks]
     # What is called confined and was not checked is not proved, whatever the reason.
     return checks + [
         {**_named(entry), "passed": False, "reason": "nobody could tell how its client starts it", "denials": [],
          "handshake": {"completed": False, "seconds": 0.0, "tools": None, "detail": "not tried"}}
-        for entry in wanted if (entry["client"], entry["file"], entry["server"]) not in checked]
+        for entry in wanted if _key(entry) not in checked]
 
 
 def _meant(entry: Answer, servers: list[str] | None) -> bool:
     return servers is None or entry["server"] in servers or f"{entry['client']}:{entry['server']}" in servers
+
+
+def _key(entry: Answer) -> tuple:
+    return entry.get("user"), entry["client"], entry["file"], entry["server"]
 
 
 def _named(entry: Answer) -> Answer:

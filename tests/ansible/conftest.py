@@ -53,7 +53,7 @@ def people():
 
 @pytest.fixture
 def play(place, people):
-    """Runs a playbook of the repository on the test's own prefix. `hosts` is an inventory, this host when not given."""
+    """Runs a playbook of the repository on the test's own prefix; on this host when no `hosts` are given."""
 
     def run(playbook: str, *options: str, users: list[Person], hosts: dict | None = None, **variables) -> Run:
         hosts = hosts or {"this": {"ansible_connection": "local"}}
@@ -65,7 +65,8 @@ def play(place, people):
                        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(place / "cp"), "ANSIBLE_LOCALHOST_WARNING": "false",
                        "HOME": str(place)}
         done = subprocess.run(
-            [ANSIBLE / "ansible-playbook", "-i", inventory, ROOT / "playbooks" / playbook, "-e", json.dumps(values), *options],
+            [ANSIBLE / "ansible-playbook", "-i", inventory, ROOT / "playbooks" / playbook, "-e", json.dumps(values),
+             *options],
             env=environment, cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         text = done.stdout + done.stderr
         recap = {host: {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", counts)}
@@ -112,7 +113,7 @@ def sshd(place):
 
 @pytest.fixture
 def without_landlock(place):
-    """An interpreter in which Landlock's system calls answer with an errno, or kill; host variables for the inventory."""
+    """An interpreter in which Landlock's calls answer with an errno, or kill: host variables for the inventory."""
 
     def make(answer: str) -> dict:
         action = {"ENOSYS": 0x00050000 | 38, "EPERM": 0x00050000 | 1, "EOPNOTSUPP": 0x00050000 | 95,

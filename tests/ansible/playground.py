@@ -15,7 +15,7 @@ ANSIBLE = pathlib.Path(sys.executable).parent
 SYSTEM_PYTHON = "/usr/bin/python3"
 
 FAKE_SERVER = '''
-"""A stdio MCP server that answers a handshake; with `needs PATH` it reads that file first, as a server with settings would."""
+"""A stdio MCP server that answers a handshake; with `needs PATH` it reads that file first, as its settings."""
 import json, sys
 if "needs" in sys.argv:
     open(sys.argv[sys.argv.index("needs") + 1]).read()
@@ -25,7 +25,8 @@ for line in sys.stdin:
         continue
     result = {"tools": [{"name": "note", "inputSchema": {"type": "object"}}]}
     if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "fake", "version": "1"}}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "fake", "version": "1"}}
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 '''
 

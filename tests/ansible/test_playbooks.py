@@ -140,8 +140,8 @@ def test_a_user_who_does_not_exist_is_named_and_hides_no_other(people, play):
 
 
 @pytest.mark.parametrize("answer", ["ENOSYS", "EOPNOTSUPP", "EPERM", "kill"])
-def test_without_landlock_the_run_stops_before_any_rewrite_with_code_and_remedy(developer, play, place, without_landlock,
-                                                                                answer):
+def test_without_landlock_the_run_stops_before_any_rewrite_with_code_and_remedy(
+        developer, play, place, without_landlock, answer):
     before = tree(developer.home, place / "prefix")
     hosts = {"this": {"ansible_connection": "local", **without_landlock(answer)}}
     done = play("enable-landlock.yml", users=[developer], hosts=hosts)

@@ -269,9 +269,9 @@ except InstallRefused as refusal:
     print("refused:", refusal)
 print(sorted(os.path.join(folder, name) for folder, _, names in os.walk(prefix) for name in names))
 """
+    mount = f'mount -t tmpfs -o {options} none "$0" && exec "$1" -c "$2"'
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o {options} none "$0" && exec "$1" -c "$2"', prefix, sys.executable,
-         script], capture_output=True, text=True, check=True, cwd="/")
+        ["unshare", "-m", "sh", "-c", mount, prefix, sys.executable, script], capture_output=True, text=True, check=True, cwd="/")
     return done.stdout
 
 
@@ -319,8 +319,9 @@ def test_a_start_reads_its_modules_from_one_file_in_the_order_they_import_each_o
               "class Stop(Exception): pass\n"
               "sys.path.insert(0, {folder!r})\n"
               "import confine.launch\n"
-              "print(*[name.partition('.')[2] or '__init__' for name in sys.modules if name.partition('.')[0] == 'confine'])")
-    folder = [path for path in pathlib.Path(prefix, "lib/mcp-confine").iterdir() if path.is_dir()][0]
+              "names = [name.partition('.') for name in sys.modules]; "
+              "print(*[tail or '__init__' for head, _, tail in names if head == 'confine'])")
+    folder = next(path for path in pathlib.Path(prefix, "lib/mcp-confine").iterdir() if path.is_dir())
     imported = subprocess.run(["/usr/bin/python3", "-IS", "-c", loaded.format(folder=str(folder))], check=True,
                               capture_output=True, text=True).stdout.split()
     assert set(imported) == set(install.START)

@@ -2,9 +2,9 @@
 
     pytest tests/testinfra --hosts=ssh://root@host        or docker://NAME, or local:// which is the default
 
-Nothing is copied to the host, and no value of a client's file is printed. MCP_CONFINE_USERS=NAME,NAME limits them to these
-users. These tests judge a host on which the wrapper is meant to be, so they run only where they are asked for by path or
-by `--hosts`.
+Nothing is copied to the host, and no value of a client's file is printed. MCP_CONFINE_USERS=NAME,NAME limits them to
+these users. These tests judge a host on which the wrapper is meant to be, so they run only where they are asked for by
+path or by `--hosts`.
 """
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ class Target:
         """What the user's client files say, read as that user."""
         places = [(client, place) for client in CLIENTS for place in client.places
                   if place.scope == "user" and place.format != "opaque" and not place.fixed]
-        script = "; ".join(f"for file in {_pattern(place, user.home)}; do test -f \"$file\" && echo {number} \"$file\"; done"
-                           for number, (_, place) in enumerate(places))
+        script = "; ".join(
+            f"for file in {_pattern(place, user.home)}; do test -f \"$file\" && echo {number} \"$file\"; done"
+            for number, (_, place) in enumerate(places))
         found, seen = [], set()
         for line in self.run(user, script).stdout.splitlines():
             number, path = line.split(" ", 1)
