@@ -271,7 +271,8 @@ print(sorted(os.path.join(folder, name) for folder, _, names in os.walk(prefix) 
 """
     mount = f'mount -t tmpfs -o {options} none "$0" && exec "$1" -c "$2"'
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", mount, prefix, sys.executable, script], capture_output=True, text=True, check=True, cwd="/")
+        ["unshare", "-m", "sh", "-c", mount, prefix, sys.executable, script],
+        capture_output=True, text=True, check=True, cwd="/")
     return done.stdout
 
 
