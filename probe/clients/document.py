@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 SIZE_LIMIT = 64 << 20
+TEXT_LIMIT = 4 << 20  # for formats whose libraries take seconds for each megabyte
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -92,19 +93,21 @@ def release(edit: ModuleType, data: bytes, entry: Entry, wrapped: Wrapping, reco
     wanted = copy.deepcopy(entry.node.plain())
     body, shape, items = _body(wanted, entry), entry.shape, wrapped.items
     original = items.items[wrapped.last + 1]
-    if record is not None and wrapped.how != "nested" and original.value != record.get("command"):
-        now, then = program(original.value), program(str(record.get("command")))
-        raise Conflict(f"its command was changed behind the wrapper: the file says {now}, the record of the wrapping says {then}")
+    if record is not None and wrapped.how != "nested" and record.get("command") != _mark(original.value):
+        now, then = program(original.value), record.get("program")
+        raise Conflict(
+            f"its command was changed behind the wrapper: the file says {now}, the record of the wrapping says {then};"
+            " put the old one back, or take the wrapper out by hand"
+        )
     listed = shape.args or shape.command
     if wrapped.how != "command":
         del body[listed][wrapped.first:wrapped.last + 1]
         return Change([edit.cut(data, items, wrapped.first, wrapped.last)], wanted, exact=True)
     command = entry.command
     assert command is not None
-    now_written = data[original.start:original.end]
-    token = now_written
-    if record is not None and now_written == record.get("written", "").encode():
-        token = record["token"].encode()
+    token = data[original.start:original.end]
+    if record is not None and record.get("plain") and token == edit.quote(original.value):
+        token = original.value.encode()
     body[shape.command] = original.value
     del body[listed][:wrapped.last + 2]
     splices = [Splice(command.start, command.end, token)]
@@ -124,7 +127,15 @@ def _body(plain: Any, entry: Entry) -> Any:
 
 
 def _record(data: bytes, command: Node, written: bytes) -> dict[str, Any]:
-    return {"command": command.value, "token": data[command.start:command.end].decode(), "written": written.decode()}
+    """What undo must know of the original command: that it is still the same, and whether quotes were added to it."""
+    record: dict[str, Any] = {"command": _mark(command.value), "program": program(command.value)}
+    if written != data[command.start:command.end]:
+        record["plain"] = True  # a plain scalar of one line is its own text
+    return record
+
+
+def _mark(command: str) -> str:
+    return hashlib.sha256(command.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _switch_isolation_off(edit: ModuleType, data: bytes, entry: Entry, splices: list[Splice], wanted: Any) -> str:

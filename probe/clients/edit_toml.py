@@ -13,7 +13,7 @@ from typing import Any
 
 from .document import (
     BYTE_ORDER_MARK,
-    SIZE_LIMIT,
+    TEXT_LIMIT,
     DocumentError,
     EditorMissing,
     Found,
@@ -38,8 +38,8 @@ def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[F
         from tomlkit.exceptions import TOMLKitError
     except ImportError:
         raise EditorMissing("reading TOML needs tomlkit (package python3-tomlkit)") from None
-    if len(data) > SIZE_LIMIT:
-        raise DocumentError(f"larger than {SIZE_LIMIT >> 20} MiB")
+    if len(data) > TEXT_LIMIT:
+        raise DocumentError(f"larger than {TEXT_LIMIT >> 20} MiB")
     mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:
         text = data[mark:].decode()

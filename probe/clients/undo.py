@@ -1,6 +1,7 @@
 """What this room remembers below ~/.local/state/mcp-confine/edits: enough to undo, never a value of a config file.
 
-One file per edited config: hashes and the original command tokens. `refused.json`: entries that failed their proof.
+One file per edited config: hashes of it and of the original commands, which stay in the config behind the wrapper, and
+what was added. `refused.json`: entries that failed their proof.
 `wrappers.json`: every path that was ever written as a wrapper. The folder is 0700, the files 0600.
 """
 from __future__ import annotations

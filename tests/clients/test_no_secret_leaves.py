@@ -40,14 +40,11 @@ def test_json(home, capfd):
     home.put(".cursor/mcp.json", json.dumps({"mcpServers": ENTRIES}))
     home.put(".claude.json", json.dumps({"note": TOKEN, "projects": {"/p": {"history": [TOKEN], "mcpServers": ENTRIES}}}))
     answers = [act.servers(home.path, []), home.confine(dry_run=True), home.confine(), act.servers(home.path, [])]
+    check(home, *answers)  # what is remembered while servers are wrapped
     answers += [home.release(servers=["args"], refused=[
         {"client": "cursor", "file": f"{home.path}/.cursor/mcp.json", "server": "args", "reason": "why"}])]
     answers += [home.confine(), home.release(dry_run=True), home.release()]
     assert any(file["changed"] for file in answers[2]["files"])
-    answers = [
-        # The one place that says an original command is the record for undo, and these two commands hold a token.
-        answer for answer in answers
-    ]
     check(home, *answers)
     assert TOKEN not in "".join(capfd.readouterr())
 
@@ -58,7 +55,9 @@ def test_toml_and_yaml(home):
     home.put(".codex/config.toml", toml)
     home.put(".config/goose/config.yaml",
              f"extensions:\n  a:\n    cmd: npx\n    args: [--token, {TOKEN}]\n    envs:\n      K: {TOKEN}\n  b:\n    uri: https://{TOKEN}\n")
-    answers = [act.servers(home.path, []), home.confine(), act.servers(home.path, []), home.release()]
+    answers = [act.servers(home.path, []), home.confine(), act.servers(home.path, [])]
+    check(home, *answers)
+    answers.append(home.release())
     assert answers[1]["changed"]
     check(home, *answers)
 
