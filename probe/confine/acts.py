@@ -11,6 +11,7 @@ import socket
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_long
 IO_URING_SETUP, USERFAULTFD = 425, {"x86_64": 323}.get(os.uname().machine, 282)
 ADD_KEY = {"x86_64": 248}.get(os.uname().machine, 217)
 CLONE_NEWUSER, MSG_FASTOPEN, TIOCSTI, IPPROTO_MPTCP = 0x10000000, 0x20000000, 0x5412, 262
@@ -120,6 +121,11 @@ def keyring(_places):
     system_call(ADD_KEY, b"user", b"canary", b"x", ctypes.c_size_t(1), KEYRING)
 
 
+def shared_memory(places):
+    if libc.shmat(places["segment"], None, 0o10000) == -1:  # SHM_RDONLY
+        raise OSError(ctypes.get_errno(), "shmat")
+
+
 def page_faults(_places):
     os.close(system_call(USERFAULTFD, 1))
 
@@ -192,6 +198,7 @@ ACTS = {
     "renice_outside_process": ("other-processes", priority_of_parent),
     "set_up_io_uring": ("kernel", io_uring),
     "add_key": ("kernel", keyring),
+    "attach_shared_memory_of_outside_process": ("kernel", shared_memory),
     "handle_page_faults": ("kernel", page_faults),
     "open_vsock": ("families", vsock),
     "open_uevent_netlink": ("families", kernel_netlink),

@@ -1,4 +1,5 @@
 """The proof: the same acts without and with confinement, as the user who starts servers, on the folders they use."""
+import ctypes
 import errno
 import json
 import os
@@ -172,6 +173,8 @@ class _Outside:
             "outside": os.getpid(), "address": self.memory.address,
         }
         self.restore()
+        self.libc = ctypes.CDLL(None)
+        self.places["segment"] = self.libc.shmget(0, 4096, 0o1600)  # IPC_PRIVATE; IPC_CREAT and mode 0600
         self.sockets = []
         for name, kind in (("socket", socket.SOCK_STREAM), ("datagram", socket.SOCK_DGRAM)):
             self._socket(kind).bind(self.places[name])
@@ -204,6 +207,7 @@ class _Outside:
     def __exit__(self, *_: object) -> None:
         for server in self.sockets:
             server.close()
+        self.libc.shmctl(self.places["segment"], 0, None)  # IPC_RMID
         if self.master >= 0:
             os.close(self.master)
             os.close(self.places["terminal"])

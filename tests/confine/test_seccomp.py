@@ -61,6 +61,8 @@ CALLS = [
     ("io_uring_setup", (1, 0), "ENOSYS"),
     ("keyctl", (0,), "ENOSYS"),
     ("bpf", (0,), "EPERM"),
+    ("shmat", (1, 0, 0), "ENOSYS"),
+    ("msgrcv", (1, 0, 0), "ENOSYS"),
     ("openat", (0, 0, 0o1000), "EACCES"),
     ("openat", (0, 0, 0o1001), "allow"),
     ("openat", (0, 0, 0o1002), "allow"),
