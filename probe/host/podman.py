@@ -1,0 +1,50 @@
+"""Podman: the program, what rootless containers need, and its sockets. No container is started."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .engine import ask
+from .programs import first, program
+from .read import Fact, known, text, then, unknown
+from .sockets import runtime_folder
+
+SOCKETS = ("{run}/podman/podman.sock", "/run/podman/podman.sock")
+
+
+def facts(root: str, home: str, user: str, uid: int) -> dict[str, Fact]:
+    """{"program", "subuid", "subgid": number of ids given to this user, "newuidmap": can it map, "sockets": [{…}],
+    "quiet": whether the shim keeps its notice to itself}."""
+    mapper = first(root, home, "newuidmap")
+    return {
+        "program": first(root, home, "podman"),
+        "subuid": then(text(root, "/etc/subuid", 1 << 20), lambda content: ids(content, user, uid)),
+        "subgid": then(text(root, "/etc/subgid", 1 << 20), lambda content: ids(content, user, uid)),
+        "newuidmap": then(mapper, lambda row: bool((program(root, row["path"]) or {}).get("gains_rights"))),
+        "sockets": _sockets(root),
+    }
+
+
+def ids(content: str, user: str, uid: int) -> int:
+    """How many subordinate ids the file gives to the user, by name or by number."""
+    total = 0
+    for line in content.splitlines():
+        fields = line.split(":")
+        if len(fields) == 3 and fields[0] in (user, str(uid)) and fields[2].isdigit():
+            total += int(fields[2])
+    return total
+
+
+def _sockets(root: str) -> Fact:
+    how = "GET /version on its sockets"
+    if root != "/":
+        return unknown(how, "only files were looked at")
+    rows: list[dict[str, Any]] = []
+    for pattern in SOCKETS:
+        path = pattern.format(run=runtime_folder())
+        if not os.path.lexists(path):
+            continue
+        answer, problem = ask(path, "/version")
+        version = str(answer.get("Version"))[:40] if isinstance(answer, dict) else None
+        rows.append({"path": path, "state": problem or "answers", "version": version})
+    return known(rows, how)
