@@ -1,7 +1,6 @@
 """The MCP clients of Linux hosts as data: a new client is one row of `CLIENTS`.
 
-The sources of each row (vendor documentation, the code of the client, tools that write its file) are listed in
-docs/clients.md, which is generated from this table.
+docs/clients.md is generated from this table.
 """
 from __future__ import annotations
 
@@ -147,7 +146,8 @@ CLIENTS: tuple[Client, ...] = (
     ),
     Client(
         "vscodium", "VSCodium",
-        _user("jsonc", "$XDG_CONFIG_HOME/VSCodium/User/mcp.json", "$XDG_CONFIG_HOME/Code - OSS/User/mcp.json", keys=SERVERS),
+        _user("jsonc", "$XDG_CONFIG_HOME/VSCodium/User/mcp.json", "$XDG_CONFIG_HOME/Code - OSS/User/mcp.json",
+              keys=SERVERS),
         variables="editor", asks_again=True, sure="C",
     ),
     Client(
@@ -189,12 +189,14 @@ CLIENTS: tuple[Client, ...] = (
         "goose", "Goose",
         _user("yaml", "$XDG_CONFIG_HOME/goose/config.yaml", "$GOOSE_PATH_ROOT/config/config.yaml",
               keys=(_at("extensions"),)),
-        shapes=("goose",), remote=("uri",), switch="enabled", rewrites="the whole file, when a setting changes", lists="goose",
+        shapes=("goose",), remote=("uri",), switch="enabled",
+        rewrites="the whole file, when a setting changes", lists="goose",
     ),
     Client(
         "continue", "Continue",
         _user("yaml", "~/.continue/config.yaml", keys=(_at("mcpServers", "array"),))
-        + _user("yaml", "~/.continue/mcpServers/*.yaml", "~/.continue/mcpServers/*.yml", keys=(_at("mcpServers", "array"),))
+        + _user("yaml", "~/.continue/mcpServers/*.yaml", "~/.continue/mcpServers/*.yml",
+                keys=(_at("mcpServers", "array"),))
         + _user("json", "~/.continue/mcpServers/*.json", keys=BLOCK)
         + _project("yaml", ".continue/config.yaml", ".continue/mcpServers/*.yaml", ".continue/mcpServers/*.yml",
                    keys=(_at("mcpServers", "array"),))
@@ -202,7 +204,8 @@ CLIENTS: tuple[Client, ...] = (
     ),
     Client(
         "cline", "Cline",
-        _user("json", "$CLINE_DATA_DIR/settings/cline_mcp_settings.json", "$CLINE_MCP_SETTINGS_PATH", "~/.cline/mcp.json",
+        _user("json", "$CLINE_DATA_DIR/settings/cline_mcp_settings.json", "$CLINE_MCP_SETTINGS_PATH",
+              "~/.cline/mcp.json",
               "$XDG_CONFIG_HOME/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
               "$XDG_CONFIG_HOME/Cursor/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
         shapes=("nested transport", "plain"), switch="disabled", rewrites="on every change in its panel", lock=".lock",
@@ -227,7 +230,8 @@ CLIENTS: tuple[Client, ...] = (
         + _project("jsonc", "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc",
                    keys=(_at("mcp"),))
         + _system("jsonc", "/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc", keys=(_at("mcp"),)),
-        shapes=("list",), switch="enabled", variables="opencode", rewrites="on opencode mcp add", strict=True, asks_again=True,
+        shapes=("list",), switch="enabled", variables="opencode", rewrites="on opencode mcp add",
+        strict=True, asks_again=True,
     ),
     Client(
         "crush", "Crush",
@@ -254,25 +258,31 @@ CLIENTS: tuple[Client, ...] = (
     ),
     Client(
         "amazon-q", "Amazon Q",
-        _user("json", "~/.aws/amazonq/cli-agents/*.json", "~/.aws/amazonq/mcp.json", "~/.aws/amazonq/agents/default.json")
+        _user("json", "~/.aws/amazonq/cli-agents/*.json", "~/.aws/amazonq/mcp.json",
+              "~/.aws/amazonq/agents/default.json")
         + _project("json", ".amazonq/cli-agents/*.json", ".amazonq/mcp.json"),
     ),
     Client(
         "kiro", "Kiro",
         _user("json", "~/.kiro/settings/mcp.json", "~/.kiro/agents/*.json")
         + _project("json", ".kiro/settings/mcp.json", ".kiro/agents/*.json")
-        + _user("json", "~/.kiro/powers/installed/*/mcp.json", fixed="it belongs to an installed power, which updates overwrite"),
+        + _user("json", "~/.kiro/powers/installed/*/mcp.json",
+                fixed="it belongs to an installed power, which updates overwrite"),
         switch="disabled", rewrites="from its settings panel",
     ),
     Client("lm-studio", "LM Studio", _user("json", "~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json")),
     Client("warp", "Warp", _user("json", "~/.warp/.mcp.json") + _project("json", ".warp/.mcp.json"), sure="B"),
     Client(
         "amp", "Amp",
-        _user("jsonc", "$XDG_CONFIG_HOME/amp/settings.json", "$XDG_CONFIG_HOME/amp/settings.jsonc", keys=(_at("amp.mcpServers"),))
+        _user("jsonc", "$XDG_CONFIG_HOME/amp/settings.json", "$XDG_CONFIG_HOME/amp/settings.jsonc",
+              keys=(_at("amp.mcpServers"),))
         + _project("jsonc", ".amp/settings.json", ".amp/settings.jsonc", keys=(_at("amp.mcpServers"),)),
         sure="B",
     ),
-    Client("factory", "Factory droid", _user("json", "~/.factory/mcp.json") + _project("json", ".factory/mcp.json"), sure="B"),
+    Client(
+        "factory", "Factory droid",
+        _user("json", "~/.factory/mcp.json") + _project("json", ".factory/mcp.json"), sure="B",
+    ),
     Client(
         "augment", "Augment",
         _user("json", "~/.augment/settings.json")
@@ -281,7 +291,8 @@ CLIENTS: tuple[Client, ...] = (
     ),
     Client(
         "trae", "Trae",
-        _user("json", "$XDG_CONFIG_HOME/Trae/User/mcp.json", "$XDG_CONFIG_HOME/Trae/mcp.json", "$XDG_CONFIG_HOME/trae/mcp.json")
+        _user("json", "$XDG_CONFIG_HOME/Trae/User/mcp.json", "$XDG_CONFIG_HOME/Trae/mcp.json",
+              "$XDG_CONFIG_HOME/trae/mcp.json")
         + _project("json", ".trae/mcp.json"),
         sure="C",
     ),
@@ -304,7 +315,8 @@ CLIENTS: tuple[Client, ...] = (
     ),
     Client(
         "mcporter", "MCPorter",
-        _user("jsonc", "~/.mcporter/mcporter.json", "~/.mcporter/mcporter.jsonc") + _project("jsonc", "config/mcporter.json"),
+        _user("jsonc", "~/.mcporter/mcporter.json", "~/.mcporter/mcporter.jsonc")
+        + _project("jsonc", "config/mcporter.json"),
         shapes=("list", "plain"),
     ),
     Client(
@@ -332,7 +344,9 @@ CLIENTS: tuple[Client, ...] = (
         sure="B",
     ),
     Client("hermes", "Hermes agent", _user("yaml", "$HERMES_HOME/config.yaml", keys=(_at("mcp_servers"),)), sure="B"),
-    Client("muse", "Muse Code", _user("json", "$XDG_CONFIG_HOME/muse/settings.json", keys=(_at("mcp_servers"),)), sure="B"),
+    Client(
+        "muse", "Muse Code", _user("json", "$XDG_CONFIG_HOME/muse/settings.json", keys=(_at("mcp_servers"),)), sure="B",
+    ),
     Client("deep-agents", "Deep Agents CLI", _user("json", "~/.deepagents/.mcp.json"), sure="B"),
     Client("qoder", "Qoder", _user("json", "~/.qoder/mcp.json"), sure="B"),
     Client(
@@ -343,7 +357,9 @@ CLIENTS: tuple[Client, ...] = (
     Client("witsy", "Witsy", _user("json", "$XDG_CONFIG_HOME/Witsy/settings.json"), sure="C"),
     Client("tome", "Tome", _user("json", "~/.tome/mcp_config.json"), sure="C"),
     Client("enconvo", "Enconvo", _user("json", "$XDG_CONFIG_HOME/enconvo/mcp_config.json"), sure="C"),
-    Client("bedrock-client", "Amazon Bedrock Client", _user("json", "~/Amazon Bedrock Client/mcp_config.json"), sure="C"),
+    Client(
+        "bedrock-client", "Amazon Bedrock Client", _user("json", "~/Amazon Bedrock Client/mcp_config.json"), sure="C",
+    ),
     Client(
         "claude-code-plugins", "Claude Code plugins",
         _user("json", "~/.claude/plugins/cache/*/*/*/.mcp.json", "~/.claude/plugins/repos/*/*/.mcp.json",
@@ -351,7 +367,8 @@ CLIENTS: tuple[Client, ...] = (
     ),
     Client(
         "gemini-extensions", "Gemini CLI extensions",
-        _user("jsonc", "~/.gemini/extensions/*/gemini-extension.json", fixed="it belongs to an extension, which updates overwrite"),
+        _user("jsonc", "~/.gemini/extensions/*/gemini-extension.json",
+              fixed="it belongs to an extension, which updates overwrite"),
         remote=("httpUrl",),
     ),
     Client(
@@ -363,7 +380,10 @@ CLIENTS: tuple[Client, ...] = (
         "cherry-studio", "Cherry Studio",
         _user("opaque", "$XDG_CONFIG_HOME/CherryStudio", keys=(), fixed="its servers live in a database"), sure="B",
     ),
-    Client("dyad", "dyad", _user("opaque", "$XDG_CONFIG_HOME/dyad", keys=(), fixed="its servers live in a database"), sure="B"),
+    Client(
+        "dyad", "dyad", _user("opaque", "$XDG_CONFIG_HOME/dyad", keys=(), fixed="its servers live in a database"),
+        sure="B",
+    ),
     Client(
         "5ire", "5ire",
         _user("opaque", "$XDG_CONFIG_HOME/5ire", keys=(), fixed="its servers live in its own store"),

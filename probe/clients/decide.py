@@ -1,6 +1,7 @@
 """Whether a server is confined, can be, or is left alone and why. Pure: what it needs to know is handed in."""
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from typing import NamedTuple
@@ -29,7 +30,8 @@ class Program(NamedTuple):
 class Surroundings(NamedTuple):
     """What a decision needs to know beside the entry.
 
-    `known` are the paths at which this host has or had the wrapper. `asked`: the user named this server. `listed`: why an allow or deny list concerns it, "" if none does. `file`: why its file is left alone.
+    `known` are the paths at which this host has or had the wrapper. `asked`: the user named this server. `listed`: why
+    an allow or deny list concerns it, "" if none does. `file`: why its file is left alone.
     `isolation`: mcpproxy's own isolation for all servers, "docker" or "".
     """
 
@@ -60,11 +62,13 @@ def decide(entry: Entry, client: Client, where: Place, around: Surroundings) -> 
     wrapped = wrapping(entry, around.known)
     if wrapped is not None and wrapped.how == "nested":
         outer = os.path.basename(entry.argv()[0])
-        return Decision("never_wrapped", f"{outer} already starts it through the wrapper; {outer} itself is not confined", wrapped)
+        said = f"{outer} already starts it through the wrapper; {outer} itself is not confined"
+        return Decision("never_wrapped", said, wrapped)
     if wrapped is not None and wrapped.path in around.known:
         return Decision("confined", "", wrapped)
     if wrapped is not None:
-        return Decision("unconfined", f"starts a program named {os.path.basename(wrapped.path)} that was not put there by us", wrapped)
+        said = f"starts a program named {os.path.basename(wrapped.path)} that was not put there by us"
+        return Decision("unconfined", said, wrapped)
     reason = where.fixed or _never(entry, client, around) or around.file
     return Decision("never_wrapped", reason) if reason else Decision("unconfined", "")
 
@@ -97,7 +101,8 @@ def _never(entry: Entry, client: Client, around: Surroundings) -> str:
     names = programs(argv)
     container = next((name for name in names if name in CONTAINER_TOOLS), "")
     if container:
-        return f"{container} runs it in a container: the client would be confined, not the server{_snap_docker(argv, around)}"
+        more = _snap_docker(argv, around)
+        return f"{container} runs it in a container: the client would be confined, not the server{more}"
     for name in names:
         if name in RIGHTS_TOOLS:
             return f"{name} changes rights, which the wrapper forbids for good"
@@ -174,8 +179,6 @@ def argument_name(server: str) -> str:
     text = "".join("_" if char in "\0\n\r${}" or "\ud800" <= char <= "\udfff" else char for char in server) or "unnamed"
     if len(text.encode()) <= ARGUMENT_BYTES:
         return text
-    import hashlib
-
     digest = hashlib.sha256(server.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return text.encode()[:ARGUMENT_BYTES - 17].decode("utf-8", "ignore") + "-" + digest
 

@@ -21,7 +21,7 @@ class ConfigFile(NamedTuple):
 def config_files(
     home: str, projects: list[str], environ: Mapping[str, str], clients: list[str] | None = None
 ) -> list[ConfigFile]:
-    """The files of these clients (all when None), each file once: for the first client of the catalogue that reads it."""
+    """The files of these clients (all when None), each once: for the first client of the catalogue that reads it."""
     found, seen = [], set()
     for client in CLIENTS:
         if clients is not None and client.name not in clients:

@@ -48,7 +48,9 @@ def editor(format: str) -> ModuleType:
     return edit_json
 
 
-def confine(edit: ModuleType, data: bytes, entry: Entry, decision: Decision, wrapper: str, isolation_off: bool) -> Change:
+def confine(
+    edit: ModuleType, data: bytes, entry: Entry, decision: Decision, wrapper: str, *, isolation_off: bool
+) -> Change:
     """Puts the wrapper in front of the command; a wrapper that is there at another place gets the new path."""
     command, wrapped = entry.command, decision.wrapping
     assert command is not None, "a server without a command is never wrapped"
@@ -117,7 +119,7 @@ def release(edit: ModuleType, data: bytes, entry: Entry, wrapped: Wrapping, reco
     else:
         splices.append(edit.cut(data, items, 0, wrapped.last + 1))
     if record is not None and record.get("isolation"):
-        _give_isolation_back(edit, data, entry, record["isolation"], splices, wanted)
+        _give_isolation_back(edit, data, entry, record["isolation"], splices=splices, wanted=wanted)
     certain = bool(body.get(listed)) and edit.is_original_token(data, original, items)
     return Change(splices, wanted, exact=record is not None or certain)
 
@@ -154,7 +156,7 @@ def _switch_isolation_off(edit: ModuleType, data: bytes, entry: Entry, splices: 
 
 
 def _give_isolation_back(
-    edit: ModuleType, data: bytes, entry: Entry, added: str, splices: list[Splice], wanted: Any
+    edit: ModuleType, data: bytes, entry: Entry, added: str, *, splices: list[Splice], wanted: Any
 ) -> None:
     isolation = entry.node.get("isolation")
     if isolation is None or isolation.plain().get("enabled") is not False:

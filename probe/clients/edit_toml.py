@@ -1,8 +1,8 @@
 """The edits that TOML files need: tomlkit reads, we splice.
 
-tomlkit keeps every byte but tells no positions. So each command and argument list is replaced by a marker in memory, and
-where the markers come out in the rendered text is where the originals stand; if putting the originals back there does
-not give the file's own bytes, the file is left alone.
+tomlkit keeps every byte but tells no positions. So each command and argument list is replaced by a marker in memory,
+and where the markers come out in the rendered text is where the originals stand; if putting the originals back there
+does not give the file's own bytes, the file is left alone.
 """
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _place(document: Any, text: str, mark: int, found: list[tuple[Found, Any]]) 
                         marked.append((table[key].as_string(), part))
                         table[key] = f"{marker}-{len(marked) - 1}."
         pieces = re.split(rf'"{marker}-(\d+)\."', tomlkit.dumps(document))
-    except Exception:  # tomlkit's own structures for tables in several places fail in many ways; none of them may do harm
+    except Exception:  # tomlkit's structures for tables in several places fail in many ways; none may do harm
         raise DocumentError(_UNCLEAR) from None
     if len(pieces) != 2 * len(marked) + 1:
         raise DocumentError(_UNCLEAR)
@@ -185,7 +185,8 @@ def add_list(data: bytes, body: Node, beside: str, key: str, tokens: list[bytes]
         return Splice(node.end, node.end, b", " + key.encode() + value)
     line_start = data.rfind(b"\n", 0, node.start) + 1
     line_start = line_start or (len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0)
-    before = re.fullmatch(rb"([ \t]*(?:.*\.[ \t]*)?)[\"']?" + beside.encode() + rb"[\"']?[ \t]*=[ \t]*", data[line_start:node.start])
+    named = rb"([ \t]*(?:.*\.[ \t]*)?)[\"']?" + beside.encode() + rb"[\"']?[ \t]*=[ \t]*"
+    before = re.fullmatch(named, data[line_start:node.start])
     end = re.compile(rb"[^\r\n]*").match(data, node.end)
     if before is None or end is None:
         raise DocumentError(_UNCLEAR)

@@ -1,4 +1,4 @@
-"""The edits that YAML files need: PyYAML says where things are (its pure Python loader; the C one miscounts), we splice."""
+"""The edits that YAML files need: PyYAML says where things are (its Python loader; the C one miscounts), we splice."""
 from __future__ import annotations
 
 import json
@@ -25,7 +25,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[Found]:
-    """The values on `paths`. Raises `EditorMissing` without PyYAML, `DocumentError` for what is not one YAML document."""
+    """The values on `paths`. Raises `EditorMissing` without PyYAML, `DocumentError` for what is no YAML document."""
     try:
         import yaml
     except ImportError:
@@ -54,7 +54,8 @@ def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[F
 class _Reader:
     def __init__(self, text: str, mark: int, root: Any) -> None:
         self.text, self.root, self.mark = text, root, mark
-        self.offsets = None if text.isascii() else [mark, *accumulate((len(char.encode()) for char in text), initial=mark)][1:]
+        lengths = (len(char.encode()) for char in text)
+        self.offsets = None if text.isascii() else list(accumulate(lengths, initial=mark))
         self.uses: dict[int, int] = {}
         self.count(root)
 
@@ -79,7 +80,7 @@ class _Reader:
                     break
                 names = [name.value for name, _ in node.value]
                 if names.count(key) > 1:
-                    raise DocumentError(f"line:column {node.start_mark.line + 1}:1: a key on the way to the servers is there twice")
+                    raise DocumentError("a key on the way to the servers is there twice")
                 blocked = blocked or self.shared(node)
                 node = next((value for name, value in node.value if name.value == key), None)
             else:
@@ -122,7 +123,8 @@ class _Reader:
                 seen.add(name)
                 node.members.append((name, self.node(value, depth + 1), self.at(key.start_mark.index)))
             children = [child for _, child, _ in node.members]
-        node.blocked = node.blocked or next((child.blocked for child in children if child.blocked), None) if depth else node.blocked
+        if depth and node.blocked is None:  # an entry with a shared part is not edited; the map around it is
+            node.blocked = next((child.blocked for child in children if child.blocked), None)
         return node
 
 
@@ -141,7 +143,7 @@ def quote(text: str) -> bytes:
 
 
 def token(data: bytes, node: Node, array: Node | None) -> bytes:
-    """The bytes of a scalar as they can stand in `array`: the same, but quoted where a flow list would read more into it."""
+    """The bytes of a scalar as they can stand in `array`: quoted where a flow list would read more into them."""
     raw = data[node.start:node.end]
     if b"\n" in raw or b"\r" in raw or raw[:1] in (b"|", b">"):
         raise DocumentError("its command spans several lines; write it in one")

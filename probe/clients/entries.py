@@ -8,14 +8,16 @@ from .catalogue import OUTER_WRAPPERS, SHAPES, Client, Shape
 from .document import Found, Node
 
 WRAPPER_NAME = "mcp-confine"
-REMOTE_TYPES = ("http", "https", "sse", "streamable-http", "streamablehttp", "streamable_http", "ws", "websocket", "remote")
+REMOTE_TYPES = (
+    "http", "https", "sse", "streamable-http", "streamablehttp", "streamable_http", "ws", "websocket", "remote",
+)
 
 
 class Wrapping(NamedTuple):
     """Where the wrapper stands in an entry.
 
-    `items` is the list that holds its arguments; `first` to `last` are the items that the wrapper brought, the bare `--`
-    included. `how`: "command" (the command is the wrapper, the item after `last` is the original command), "list"
+    `items` is the list that holds its arguments; `first` to `last` are the items that the wrapper brought, the bare
+    `--` included. `how`: "command" (the command is the wrapper, the item after `last` is the original command), "list"
     (`items` begin with the wrapper) or "nested" (it stands in the arguments of another tool's wrapper).
     """
 
@@ -29,7 +31,8 @@ class Wrapping(NamedTuple):
 class Entry(NamedTuple):
     """One server of one file. `path` are the keys that lead to it, the last of them its name.
 
-    `body` is the object with the command: the entry itself or a member of it. `command` and `args` are None when absent.
+    `body` is the object with the command: the entry itself or a member of it. `command` and `args` are None when
+    absent.
     """
 
     server: str
@@ -46,7 +49,8 @@ class Entry(NamedTuple):
         words: list[str] = []
         for node in (self.command, self.args):
             if node is not None:
-                words += [item.value for item in ([node] if node.kind == "string" else node.items) if item.kind == "string"]
+                items = [node] if node.kind == "string" else node.items
+                words += [item.value for item in items if item.kind == "string"]
         return words
 
     def environment(self) -> dict[str, Any]:
@@ -76,7 +80,7 @@ class Entry(NamedTuple):
 
 
 def entries(found: list[Found], client: Client, stem: str) -> list[Entry]:
-    """The servers among `found`; `stem` names a bare entry. Members that are no server (toggles, comments) are left out."""
+    """The servers among `found`; `stem` names a bare entry. Members that are no objects are left out."""
     result = []
     for path, holds, node in found:
         if holds == "map" and node.kind == "object":

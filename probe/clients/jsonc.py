@@ -27,8 +27,8 @@ _SCALAR5 = re.compile(
     rb"true|false|null|[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 )
 _AFTER_SCALAR = re.compile(rb"[\w.+$-]")
-# What can hide or be a bracket. An unclosed string or comment matches up to the end, so that a broken file takes no longer
-# than a good one; that and a slash that begins no comment are found when the skipped value is judged.
+# What can hide or be a bracket. An unclosed string or comment matches up to the end, so that a broken file takes no
+# longer than a good one; that and a slash that begins no comment are found when the skipped value is judged.
 _STRUCTURE = re.compile(
     rb'"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|[{}\[\]]|//[^\r\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?'
 )
@@ -174,9 +174,9 @@ class _Scanner:
         data, closing = self.data, bytearray()
         for match in _STRUCTURE.finditer(data, at):
             character = data[match.start()]
-            if character == 0x22 or character == 0x2F:
+            if character in b'"/':
                 continue
-            if character == 0x7B or character == 0x5B:
+            if character in b"{[":
                 closing.append(character + 2)  # "{" and "[" stand two before "}" and "]"
             elif character != closing[-1]:
                 raise self.error("a bracket is closed by the wrong one", match.start())

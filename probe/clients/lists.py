@@ -1,4 +1,4 @@
-"""Allow and deny lists that match a server by its command: wrapping would change what they do, so they are read first."""
+"""Allow and deny lists that match a server by its command: wrapping would change what they do, so they come first."""
 from __future__ import annotations
 
 import glob
@@ -58,7 +58,9 @@ def _codex(home: str, project: str, server: str, argv: list[str]) -> str:
 
 
 def _goose(home: str, project: str, server: str, argv: list[str]) -> str:
-    return "GOOSE_ALLOWLIST allows by command; add the wrapped command there first" if os.environ.get("GOOSE_ALLOWLIST") else ""
+    if not os.environ.get("GOOSE_ALLOWLIST"):
+        return ""
+    return "GOOSE_ALLOWLIST allows by command; add the wrapped command there first"
 
 
 READERS: dict[str, Callable[[str, str, str, list[str]], str]] = {"claude": _claude, "codex": _codex, "goose": _goose}

@@ -57,12 +57,13 @@ def tracked(real: str) -> str:
 
 def _in_git(real: str) -> bool:
     # A repository's own configuration may name programs to run; these two are what ls-files would start.
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "--error-unmatch", "--", real]
+    safe = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
+    command = ["git", *safe, "ls-files", "--error-unmatch", "--", real]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            command, cwd=os.path.dirname(real), env={**environment, "GIT_OPTIONAL_LOCKS": "0"}, timeout=GIT_WAIT, check=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            command, cwd=os.path.dirname(real), env={**environment, "GIT_OPTIONAL_LOCKS": "0"}, timeout=GIT_WAIT,
+            check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
         return True

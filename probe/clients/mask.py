@@ -9,8 +9,8 @@ from .entries import Entry, Wrapping
 HIDDEN = "***"
 PLAIN_WORDS = ("-y", "--yes", "-m", "-i", "--rm", "--", "run", "exec", "--from", "--with", "--package")
 OWN_OPTIONS = (
-    "--name", "--policy", "--ro", "--rw", "--args", "--unix", "--net", "--connect", "--bind", "--env", "--setenv", "--home",
-    "--limit", "--userns", "--user", "--require", "--allow-degraded", "--max-abi",
+    "--name", "--policy", "--ro", "--rw", "--args", "--unix", "--net", "--connect", "--bind", "--env", "--setenv",
+    "--home", "--limit", "--userns", "--user", "--require", "--allow-degraded", "--max-abi",
 )
 _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,40}")
 

@@ -1,7 +1,8 @@
-"""The one place that writes clients' files: the old bytes or the new bytes, never a mixture, never over somebody's update.
+"""The one place that writes clients' files: the old bytes or the new ones, no mixture, never over somebody's update.
 
 The new file is swapped with the old one (renameat2, RENAME_EXCHANGE), so whatever stood there at the last moment is in
-our hands and is looked at before it is thrown away: if it is not what was read, it goes back and the caller starts again.
+our hands and is looked at before it is thrown away: if it is not what was read, it goes back and the caller starts
+again.
 """
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def target(path: str, roots: list[str]) -> str:
     if not any(os.path.commonpath([real, os.path.realpath(root)]) == os.path.realpath(root) for root in roots):
         raise Refused("a link leads out of the home and the projects; edit the file where it is managed")
     if found.st_nlink > 1:
-        raise Refused(f"has {found.st_nlink} hard links, which replacing it would separate; make it a plain file or a symbolic link")
+        raise Refused(f"has {found.st_nlink} hard links, which an edit would separate; make it a symbolic link instead")
     if not found.st_mode & stat.S_IWUSR:
         raise Refused("is read-only; its owner wants it as it is")
     return real
@@ -115,7 +116,8 @@ def client_lock(real: str, suffix: str) -> Iterator[None]:
                     os.rmdir(lock)
                     continue
             if time.monotonic() > end:
-                raise Refused(f"its client holds the lock {os.path.basename(lock)}; close the client and run this again") from None
+                name = os.path.basename(lock)
+                raise Refused(f"its client holds the lock {name}; close the client and run this again") from None
             time.sleep(0.002)
     try:
         yield
@@ -153,7 +155,8 @@ def _copy_attributes(model: str, handle: int) -> None:
                 continue
             os.setxattr(handle, name, value)
         except OSError as problem:
-            raise Refused(f"its attribute {name} cannot be kept ({errno.errorcode.get(problem.errno or 0, 'unknown')})") from None
+            code = errno.errorcode.get(problem.errno or 0, "unknown error")
+            raise Refused(f"its attribute {name} cannot be kept ({code})") from None
 
 
 def _exchange(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ POLICY_FOLDERS = ("/etc/mcp-confine/policies", "~/.config/mcp-confine/policies")
 
 
 class Scene(NamedTuple):
-    """The user whose files are looked at, and what was asked for. `known` are the wrapper's paths, past ones included."""
+    """The user whose files are looked at, and what was asked for. `known`: the wrapper's paths, past ones included."""
 
     home: str
     projects: list[str]
@@ -82,7 +82,7 @@ def _isolation(setting: Any) -> str:
 
 
 def listed(file: ConfigFile, scene: Scene) -> list[dict[str, Any]]:
-    """The rows of one file as it is now; one row without a server when it cannot be read or is not edited as a whole."""
+    """The rows of one file as it is now; one row without a server when it cannot be read."""
     if file.place.format == "opaque":
         return [_row(file, "never_wrapped", file.place.fixed, "unknown")]
     try:

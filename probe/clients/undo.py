@@ -38,7 +38,8 @@ class Memory:
     def alone(self) -> Iterator[None]:
         """Waits until no other run edits this user's files."""
         self._prepare()
-        handle = os.open(os.path.join(self.folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        handle = os.open(os.path.join(self.folder, "lock"), flags, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             for name in os.listdir(self.folder):

@@ -1,4 +1,4 @@
-"""The variables that clients expand in commands, arguments and environment, as far as they can be known outside of them."""
+"""The variables that clients expand in commands, arguments and environment, as far as others can know them."""
 from __future__ import annotations
 
 import re
@@ -11,7 +11,7 @@ class Unknown(LookupError):
 
 
 class Syntax(NamedTuple):
-    """`pattern` has the groups `name` and perhaps `default`; `missing` is what an unset variable without default gives."""
+    """`pattern` has the groups `name` and perhaps `default`; `missing` is what an unset variable gives."""
 
     pattern: re.Pattern[str]
     missing: str | None

@@ -5,6 +5,7 @@
 Prints ratios of time and memory; asserts nothing, since both depend on the machine. Each part runs in a process of its
 own, so that its peak memory is its own.
 """
+
 from __future__ import annotations
 
 import json
@@ -43,7 +44,9 @@ def document(size: int) -> bytes:
 def wrap(home: str) -> None:
     from probe.clients import act
 
-    answer = act.set_state(home, {"state": "confined", "wrapper": "/usr/local/bin/mcp-confine", "include_tracked": True})
+    answer = act.set_state(
+        home, {"state": "confined", "wrapper": "/usr/local/bin/mcp-confine", "include_tracked": True}
+    )
     assert answer["changed"] and not answer["problems"], answer["problems"]
 
 
@@ -73,7 +76,10 @@ def measured(work: str, data: bytes) -> tuple[float, int]:
         with open(os.path.join(home, ".claude.json"), "wb") as file:
             file.write(data)
         done = subprocess.run(
-            [sys.executable, __file__, "--only", work, home], check=True, stdout=subprocess.PIPE, env={**os.environ, "HOME": home}
+            [sys.executable, __file__, "--only", work, home],
+            check=True,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "HOME": home},
         )
     seconds, most = done.stdout.split()
     return float(seconds), int(most)
@@ -94,7 +100,10 @@ def main() -> None:
     print(f"json.load + json.dump {base[0]:8.2f} s  {base[1] / 1e6:8.1f} MB peak")
     print(f"wrap                  {ours[0]:8.2f} s  {ours[1] / 1e6:8.1f} MB peak")
     print(f"time                  {ours[0] / base[0]:8.2f} x json.load + json.dump")
-    print(f"memory                {ours[1] / len(data):8.2f} x the file ({(ours[1] - idle[1]) / len(data):.2f} x without the interpreter)")
+    print(
+        f"memory                {ours[1] / len(data):8.2f} x the file"
+        f" ({(ours[1] - idle[1]) / len(data):.2f} x without the interpreter)"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """A home of its own for each test, and how many generated examples a property is tried on."""
+
 from __future__ import annotations
 
 import os
@@ -12,7 +13,10 @@ from probe.clients.catalogue import FOLDERS
 
 # `make test` says 2000, the nightly run 100000; alone this folder is quick.
 settings.register_profile(
-    "clients", max_examples=int(os.environ.get("MCP_CONFINE_EXAMPLES", "150")), deadline=None, database=None,
+    "clients",
+    max_examples=int(os.environ.get("MCP_CONFINE_EXAMPLES", "150")),
+    deadline=None,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("clients")

@@ -1,4 +1,5 @@
-"""Generated client files: what a person or a program could have written, with a chosen meaning and an arbitrary look."""
+"""Generated client files: what a person or a program could have written, with a chosen meaning and any look."""
+
 from __future__ import annotations
 
 import json
@@ -7,13 +8,67 @@ import re
 from typing import Any
 
 SECRET = "s3cr3t-t0k3n"
-COMMANDS = ("npx", "uvx", "/usr/bin/python3", "node", "./run me.sh", "pñpm", "a,b", "x: y", "C#", "'q'", 'dq"', "back/slash", "\U0001f600")
-ARGUMENTS = ("-y", "--", "@scope/pkg@1.2", "", " ", "--token=" + SECRET, "a,b]", "x: y", "#no", "ünï", "{}", "//x", "/*x*/", "null", "12",
-             "\U0001f600", "tab\there", "--name", "${VAR}", "'", '"')
-NAMES = ("fs", "git", "my server", "dot.ted", "a/b", "-dash", "--", "ünï", "\U0001f600", "x" * 300, "con\x01trol", "quo\"te", "$HOME", "{}")
+COMMANDS = (
+    "npx",
+    "uvx",
+    "/usr/bin/python3",
+    "node",
+    "./run me.sh",
+    "pñpm",
+    "a,b",
+    "x: y",
+    "C#",
+    "'q'",
+    'dq"',
+    "back/slash",
+    "\U0001f600",
+)
+ARGUMENTS = (
+    "-y",
+    "--",
+    "@scope/pkg@1.2",
+    "",
+    " ",
+    "--token=" + SECRET,
+    "a,b]",
+    "x: y",
+    "#no",
+    "ünï",
+    "{}",
+    "//x",
+    "/*x*/",
+    "null",
+    "12",
+    "\U0001f600",
+    "tab\there",
+    "--name",
+    "${VAR}",
+    "'",
+    '"',
+)
+NAMES = (
+    "fs",
+    "git",
+    "my server",
+    "dot.ted",
+    "a/b",
+    "-dash",
+    "--",
+    "ünï",
+    "\U0001f600",
+    "x" * 300,
+    "con\x01trol",
+    'quo"te',
+    "$HOME",
+    "{}",
+)
 VARIABLES = ("API_KEY", "_x", "ünï", "A B", "-v", "LD_PRELOAD")
 OTHERS: tuple[tuple[str, Any], ...] = (
-    ("timeout", 12345678901234567890123), ("disabled", False), ("cwd", "/tmp/x"), ("alwaysAllow", ["a", {"b": None}]), ("note", "{[\"]}"),
+    ("timeout", 12345678901234567890123),
+    ("disabled", False),
+    ("cwd", "/tmp/x"),
+    ("alwaysAllow", ["a", {"b": None}]),
+    ("note", '{["]}'),
 )
 
 
@@ -35,7 +90,7 @@ def servers(rng: random.Random) -> dict[str, Any]:
 
 
 def json_text(rng: random.Random, data: Any, plain: bool = False) -> bytes:
-    """`data` as JSON with comments, trailing commas, any blanks, escapes, a byte-order mark; `plain` without the first two."""
+    """`data` as JSON with comments, trailing commas, any blanks, escapes, a mark; `plain` without the first two."""
     line = rng.choice(["\n", "\r\n"])
     unit = rng.choice(["", " ", "    ", "\t"])
     flat = rng.random() < 0.2
@@ -44,13 +99,17 @@ def json_text(rng: random.Random, data: Any, plain: bool = False) -> bytes:
     def blank(depth: int) -> str:
         text = "" if flat else line + unit * depth
         if rng.random() < noise:
-            text += rng.choice(["/* c\"{[ */", f"// it's \"}}{line}", " \t", f"/* a{line}** b */"])
+            text += rng.choice(['/* c"{[ */', f"// it's \"}}{line}", " \t", f"/* a{line}** b */"])
         return text
 
     def string(text: str) -> str:
         shown = json.dumps(text, ensure_ascii=rng.random() < 0.3)
         if rng.random() < 0.2:
-            shown = re.sub(r"[a-f/](?![^\\]*\\$)", lambda found: f"\\u{ord(found.group()):04x}", shown, count=1) if "\\" not in shown else shown
+            shown = (
+                re.sub(r"[a-f/](?![^\\]*\\$)", lambda found: f"\\u{ord(found.group()):04x}", shown, count=1)
+                if "\\" not in shown
+                else shown
+            )
         return shown
 
     def value(item: Any, depth: int) -> str:
@@ -83,7 +142,9 @@ def toml_text(rng: random.Random, entries: dict[str, Any], other: Any) -> bytes:
         return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else basic(text)
 
     def basic(text: str) -> str:
-        return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in json.dumps(text, ensure_ascii=False))
+        return "".join(
+            char if char.isprintable() else f"\\u{ord(char):04x}" for char in json.dumps(text, ensure_ascii=False)
+        )
 
     def string(text: str) -> str:
         if rng.random() < 0.3 and "'" not in text and text.isprintable():
@@ -97,13 +158,23 @@ def toml_text(rng: random.Random, entries: dict[str, Any], other: Any) -> bytes:
         if inline or rng.random() < 0.5 or not shown:
             return "[" + ", ".join(shown) + rng.choice(["", "," if shown else ""]) + "]"
         indent = rng.choice(["  ", "\t", ""])
-        rows = [f"{indent}{item}{',' if index < len(shown) - 1 or rng.random() < 0.5 else ''}{rng.choice(['', ' # c, ]'])}{line}"
-                for index, item in enumerate(shown)]
+        rows = [
+            indent
+            + item
+            + ("," if index < len(shown) - 1 or rng.random() < 0.5 else "")
+            + rng.choice(["", " # c, ]"])
+            + line
+            for index, item in enumerate(shown)
+        ]
         return f"[{rng.choice(['', ' # first'])}{line}" + "".join(rows) + "]"
 
     def value(item: Any, inline: bool = False) -> str:
         if isinstance(item, dict):
-            return "{ " + ", ".join(f"{key(name)} = {value(child, True)}" for name, child in item.items()) + " }" if item else "{}"
+            return (
+                "{ " + ", ".join(f"{key(name)} = {value(child, True)}" for name, child in item.items()) + " }"
+                if item
+                else "{}"
+            )
         if isinstance(item, list):
             return array(item, inline)
         if isinstance(item, str):
@@ -118,7 +189,9 @@ def toml_text(rng: random.Random, entries: dict[str, Any], other: Any) -> bytes:
         if style == "inline":
             rows.append(f"mcp_servers.{key(name)} = {value(entry, True)}{comment()}")
         elif style == "dotted":
-            rows += [f"mcp_servers.{key(name)}.{key(part)} = {value(child)}{comment()}" for part, child in entry.items()]
+            rows += [
+                f"mcp_servers.{key(name)}.{key(part)} = {value(child)}{comment()}" for part, child in entry.items()
+            ]
         else:
             indent = rng.choice(["", "  "])
             tables.append("")
@@ -137,17 +210,21 @@ def toml_text(rng: random.Random, entries: dict[str, Any], other: Any) -> bytes:
 
 
 def yaml_text(rng: random.Random, entries: dict[str, Any], top: str, as_array: bool) -> bytes:
-    """Goose- or Continue-like YAML: block and flow style, plain and quoted scalars, comments, odd indents, any line ends."""
+    """Goose- or Continue-like YAML: block and flow style, plain and quoted scalars, comments, odd indents."""
     line = rng.choice(["\n", "\r\n"])
     step = rng.choice([1, 2, 4])
 
     def quoted(text: str) -> str:
-        return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in json.dumps(text, ensure_ascii=False))
+        return "".join(
+            char if char.isprintable() else f"\\u{ord(char):04x}" for char in json.dumps(text, ensure_ascii=False)
+        )
 
     def scalar(item: Any, flow: bool) -> str:
         if not isinstance(item, str):
             return json.dumps(item)
-        safe = re.fullmatch(r"[A-Za-z@/_.-][A-Za-z0-9@/_. -]*[A-Za-z0-9]" if not flow else r"[A-Za-z/][A-Za-z0-9/._-]*", item)
+        safe = re.fullmatch(
+            r"[A-Za-z@/_.-][A-Za-z0-9@/_. -]*[A-Za-z0-9]" if not flow else r"[A-Za-z/][A-Za-z0-9/._-]*", item
+        )
         if safe and item[0] not in "-@" and item not in ("null", "true", "false", "y", "n") and rng.random() < 0.6:
             return item
         if rng.random() < 0.4 and item.isprintable():
@@ -196,7 +273,7 @@ def yaml_text(rng: random.Random, entries: dict[str, Any], top: str, as_array: b
                 rows.append(f"{pad}- {members[0]}")
                 continue
             body = [row for row in members[1:] if not row.lstrip().startswith("# between") or row is not members[1]]
-            rows += [f"{pad}- {body[0][len(pad) + 2:]}", *body[1:]]
+            rows += [f"{pad}- {body[0][len(pad) + 2 :]}", *body[1:]]
     else:
         first, *rest = block(entries, step)
         rows += [f"{top}:{' ' + first if first else ''}", *rest]

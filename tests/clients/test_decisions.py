@@ -1,4 +1,5 @@
 """What is never wrapped, and the reason that is given."""
+
 from __future__ import annotations
 
 import json
@@ -27,37 +28,52 @@ def test_a_plain_server_is_unconfined():
     assert decided({"command": "npx", "args": ["-y", "pkg"]}) == ("unconfined", "", None)
 
 
-@pytest.mark.parametrize("entry", [
-    {"url": "https://x"}, {"type": "http", "url": "https://x"}, {"type": "sse", "url": "x"}, {"type": "streamableHttp", "url": "x"},
-    {"transport": "sse", "command": "npx"}, {"type": "streamable-http", "command": "npx", "url": "x"},
-])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"url": "https://x"},
+        {"type": "http", "url": "https://x"},
+        {"type": "sse", "url": "x"},
+        {"type": "streamableHttp", "url": "x"},
+        {"transport": "sse", "command": "npx"},
+        {"type": "streamable-http", "command": "npx", "url": "x"},
+    ],
+)
 def test_remote_servers_have_no_process(entry):
     assert decided(entry).state == "remote"
 
 
-@pytest.mark.parametrize(("client", "entry"), [
-    ("windsurf", {"serverUrl": "https://x"}), ("gemini-cli", {"httpUrl": "https://x"}), ("antigravity", {"serverUrl": "x"}),
-])
+@pytest.mark.parametrize(
+    ("client", "entry"),
+    [
+        ("windsurf", {"serverUrl": "https://x"}),
+        ("gemini-cli", {"httpUrl": "https://x"}),
+        ("antigravity", {"serverUrl": "x"}),
+    ],
+)
 def test_each_clients_own_mark_of_a_remote_server_is_known(client, entry):
     assert decided(entry, client).state == "remote"
 
 
-@pytest.mark.parametrize(("command", "args", "said"), [
-    ("docker", ["run", "-i", "mcp/x"], "container"),
-    ("/usr/bin/podman", ["run", "x"], "container"),
-    ("docker", ["mcp", "gateway", "run"], "container"),
-    ("env", ["FOO=1", "docker", "run", "x"], "container"),
-    ("bash", ["-lc", "exec docker run -i x"], "container"),
-    ("docker run -i x", [], "container"),
-    ("sudo", ["npx", "x"], "changes rights"),
-    ("sh", ["-c", "A=1 sudo -E npx x"], "changes rights"),
-    ("cmd", ["/c", "npx", "x"], "Windows"),
-    ("/mnt/c/Program Files/nodejs/node.exe", ["x.js"], "Windows"),
-    ("C:\\tools\\x", [], "Windows"),
-    ("npx", ["-y", "mcp-remote", "https://x"], "mcp-remote"),
-    ("npx", ["-y", "mcp-remote@0.1.2", "https://x"], "mcp-remote"),
-    ("", [], "empty"),
-])
+@pytest.mark.parametrize(
+    ("command", "args", "said"),
+    [
+        ("docker", ["run", "-i", "mcp/x"], "container"),
+        ("/usr/bin/podman", ["run", "x"], "container"),
+        ("docker", ["mcp", "gateway", "run"], "container"),
+        ("env", ["FOO=1", "docker", "run", "x"], "container"),
+        ("bash", ["-lc", "exec docker run -i x"], "container"),
+        ("docker run -i x", [], "container"),
+        ("sudo", ["npx", "x"], "changes rights"),
+        ("sh", ["-c", "A=1 sudo -E npx x"], "changes rights"),
+        ("cmd", ["/c", "npx", "x"], "Windows"),
+        ("/mnt/c/Program Files/nodejs/node.exe", ["x.js"], "Windows"),
+        ("C:\\tools\\x", [], "Windows"),
+        ("npx", ["-y", "mcp-remote", "https://x"], "mcp-remote"),
+        ("npx", ["-y", "mcp-remote@0.1.2", "https://x"], "mcp-remote"),
+        ("", [], "empty"),
+    ],
+)
 def test_never_wrapped_by_command(command, args, said):
     decision = decided({"command": command, "args": args})
     assert decision.state == "never_wrapped" and said in decision.reason
@@ -73,15 +89,30 @@ def test_programs_that_gain_rights_cannot_start_in_the_wrapper():
 
 
 def test_docker_from_snap_names_the_arguments_that_it_breaks_on():
-    args = ["run", "-v", "/srv/data:/data", "-v", f"{HOME}/work:/work", "--mount", f"type=bind,src={HOME}/.kube,dst=/k", "mcp/x"]
+    args = [
+        "run",
+        "-v",
+        "/srv/data:/data",
+        "-v",
+        f"{HOME}/work:/work",
+        "--mount",
+        f"type=bind,src={HOME}/.kube,dst=/k",
+        "mcp/x",
+    ]
     reason = decided({"command": "docker", "args": args}, program=Program("/snap/bin/docker", snap=True)).reason
     assert "argument 2, 6" in reason and "/srv/data" not in reason
 
 
-@pytest.mark.parametrize(("entry", "said"), [
-    ({"command": "npx", "args": "-y"}, "not a list"), ({"command": "npx", "args": None}, "not a list"), ({"args": ["x"]}, "no command"),
-    ({"command": 3}, "no command"), ({"command": "npx", "Command": "evil"}, "twice"),
-])
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"command": "npx", "args": "-y"}, "not a list"),
+        ({"command": "npx", "args": None}, "not a list"),
+        ({"args": ["x"]}, "no command"),
+        ({"command": 3}, "no command"),
+        ({"command": "npx", "Command": "evil"}, "twice"),
+    ],
+)
 def test_entries_that_are_not_understood_are_left_alone(entry, said):
     decision = decided(entry)
     assert decision.state == "never_wrapped" and said in decision.reason
@@ -103,10 +134,16 @@ def test_programs_seen_through_shells_and_starters():
 def test_claudes_lists_by_command_are_respected(home, monkeypatch, tmp_path):
     managed = tmp_path / "managed-settings.json"
     monkeypatch.setattr(lists, "CLAUDE_MANAGED", str(managed))
-    home.put(".claude.json", json.dumps({"mcpServers": {"a": {"command": "npx", "args": ["-y"]}, "b": {"command": "uvx"}}}))
+    home.put(
+        ".claude.json", json.dumps({"mcpServers": {"a": {"command": "npx", "args": ["-y"]}, "b": {"command": "uvx"}}})
+    )
     managed.write_text(json.dumps({"deniedMcpServers": [{"serverName": "z"}, {"serverCommand": ["npx", "-y"]}]}))
     rows = home.servers()
-    assert rows["a"]["state"] == "never_wrapped" and str(managed) in rows["a"]["reason"] and "denies" in rows["a"]["reason"]
+    assert (
+        rows["a"]["state"] == "never_wrapped"
+        and str(managed) in rows["a"]["reason"]
+        and "denies" in rows["a"]["reason"]
+    )
     assert rows["b"]["state"] == "unconfined"
     managed.write_text(json.dumps({"allowedMcpServers": [{"serverCommand": ["uvx"]}]}))
     assert {row["state"] for row in home.servers().values()} == {"never_wrapped"}

@@ -1,4 +1,5 @@
 """Whatever a file looks like: wrapping changes what it should and no other byte, and giving back is exact."""
+
 from __future__ import annotations
 
 import copy
@@ -37,8 +38,11 @@ def wrap(client: str, format: str, data: bytes) -> tuple[bytes, dict, list[Splic
     """The wrapped bytes, the records for undo, the splices, and what each entry should say now."""
     servers, _ = seen(client, format, data)
     changes = {
-        key(entry.path, entry.holds): edit.confine(edit.editor(format), data, entry, decision, WRAPPER, False)
-        for entry, decision in servers if decision.state == "unconfined"
+        key(entry.path, entry.holds): edit.confine(
+            edit.editor(format), data, entry, decision, WRAPPER, isolation_off=False
+        )
+        for entry, decision in servers
+        if decision.state == "unconfined"
     }
     splices = [splice for change in changes.values() for splice in change.splices]
     wanted = {name: change.wanted for name, change in changes.items()}
@@ -49,9 +53,12 @@ def unwrap(client: str, format: str, data: bytes, records: dict) -> tuple[bytes,
     servers, _ = seen(client, format, data)
     changes = [
         edit.release(edit.editor(format), data, entry, decision.wrapping, records.get(key(entry.path, entry.holds)))
-        for entry, decision in servers if decision.wrapping is not None
+        for entry, decision in servers
+        if decision.wrapping is not None
     ]
-    return spliced(data, [splice for change in changes for splice in change.splices]), all(change.exact for change in changes)
+    return spliced(data, [splice for change in changes for splice in change.splices]), all(
+        change.exact for change in changes
+    )
 
 
 def meanings(client: str, format: str, data: bytes) -> dict[str, Any]:
@@ -80,10 +87,12 @@ def check(client: str, format: str, data: bytes, expected: dict[str, Any], comma
 
     rebuilt, at = [], 0
     for splice in sorted(splices):
-        rebuilt += [data[at:splice.start], splice.text]
+        rebuilt += [data[at : splice.start], splice.text]
         at = splice.end
     assert b"".join([*rebuilt, data[at:]]) == wrapped, "the bytes outside the spans are the same bytes"
-    assert sum(splice.end - splice.start for splice in splices) <= 120 * len(expected), "only command tokens are taken away"
+    assert sum(splice.end - splice.start for splice in splices) <= 120 * len(expected), (
+        "only command tokens are taken away"
+    )
 
     assert all(decision.state != "unconfined" for _, decision in seen(client, format, wrapped)[0])
     assert wrap(client, format, wrapped)[0] == wrapped, "wrapping twice is wrapping once"
@@ -92,7 +101,10 @@ def check(client: str, format: str, data: bytes, expected: dict[str, Any], comma
     lost, exact = unwrap(client, format, wrapped, {})
     if exact:
         assert lost == data, "exact without what was remembered, when that was said"
-    emptied = {name: {k: v for k, v in entry.items() if (k, v) != (args, [])} for name, entry in meanings(client, format, lost).items()}
+    emptied = {
+        name: {k: v for k, v in entry.items() if (k, v) != (args, [])}
+        for name, entry in meanings(client, format, lost).items()
+    }
     assert emptied == {name: {k: v for k, v in entry.items() if (k, v) != (args, [])} for name, entry in before.items()}
 
 
@@ -111,17 +123,29 @@ def test_json_with_comments(seed):
 def test_strict_json_with_projects(seed):
     rng = random.Random(seed)
     here, there = documents.servers(rng), documents.servers(rng)
-    whole = {"mcpServers": here, "projects": {"/a b": {"history": ["{", "\\"], "mcpServers": there}, "/c": {"history": []}}}
+    whole = {
+        "mcpServers": here,
+        "projects": {"/a b": {"history": ["{", "\\"], "mcpServers": there}, "/c": {"history": []}},
+    }
     data = documents.json_text(rng, whole, plain=True)
-    check("claude-code", "json", data, {**{("", k): v for k, v in here.items()}, **{("p", k): v for k, v in there.items()}},
-          ("command", "args"))
+    check(
+        "claude-code",
+        "json",
+        data,
+        {**{("", k): v for k, v in here.items()}, **{("p", k): v for k, v in there.items()}},
+        ("command", "args"),
+    )
 
 
 @given(SEEDS)
 def test_json_with_command_lists(seed):
     rng = random.Random(seed)
     expected = {
-        name: {"type": "local", "command": [entry["command"], *entry.get("args", [])], "environment": entry.get("env", {})}
+        name: {
+            "type": "local",
+            "command": [entry["command"], *entry.get("args", [])],
+            "environment": entry.get("env", {}),
+        }
         for name, entry in documents.servers(rng).items()
     }
     data = documents.json_text(rng, {"$schema": "x", "mcp": expected})
@@ -132,14 +156,18 @@ def test_json_with_command_lists(seed):
 def test_arrays_of_named_servers(seed):
     rng = random.Random(seed)
     expected = documents.servers(rng)
-    data = documents.json_text(rng, {"mcpServers": [{"name": name, **entry} for name, entry in expected.items()]}, plain=True)
+    data = documents.json_text(
+        rng, {"mcpServers": [{"name": name, **entry} for name, entry in expected.items()]}, plain=True
+    )
     check("mcpproxy", "json", data, expected, ("command", "args"))
 
 
 @given(SEEDS)
 def test_toml(seed):
     rng = random.Random(seed)
-    expected = {name: {k: v for k, v in entry.items() if k != "alwaysAllow"} for name, entry in documents.servers(rng).items()}
+    expected = {
+        name: {k: v for k, v in entry.items() if k != "alwaysAllow"} for name, entry in documents.servers(rng).items()
+    }
     data = documents.toml_text(rng, expected, ["x", 1])
     check("codex", "toml", data, expected, ("command", "args"))
 
@@ -167,7 +195,7 @@ def test_yaml_arrays(seed):
 def test_a_broken_or_cut_file_is_never_edited(seed, draw):
     rng = random.Random(seed)
     data = documents.json_text(rng, {"mcpServers": documents.servers(rng)}, plain=True).rstrip()
-    cut = data[:draw.draw(st.integers(0, len(data) - 1))]
+    cut = data[: draw.draw(st.integers(0, len(data) - 1))]
     with pytest.raises(edit.DocumentError):
         if not cut.strip(b"\xef\xbb\xbf \t\r\n"):
             raise edit.DocumentError("nothing left")

@@ -1,4 +1,5 @@
 """Each row of the catalogue: a file in the client's own place and shape is found, wrapped and given back."""
+
 from __future__ import annotations
 
 import json
@@ -24,7 +25,9 @@ def entry(shape: Shape) -> dict:
 
 
 def document(keys: KeyPath, server: dict) -> object:
-    value: object = {"one": server} if keys.holds == "map" else [dict(server, name="one")] if keys.holds == "array" else server
+    value: object = (
+        {"one": server} if keys.holds == "map" else [dict(server, name="one")] if keys.holds == "array" else server
+    )
     for key in reversed(keys.keys):
         value = {key.replace("*", "/some/project"): value}
     return value
@@ -45,7 +48,11 @@ def file_for(home, client: Client, place: Place) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("client", "place"),
-    [pytest.param(c, p, id=f"{c.name}:{p.path}") for c, p in PLACES if p.scope != "system" and not p.path.startswith("$")],
+    [
+        pytest.param(c, p, id=f"{c.name}:{p.path}")
+        for c, p in PLACES
+        if p.scope != "system" and not p.path.startswith("$")
+    ],
 )
 def test_a_file_in_the_clients_place_is_found_wrapped_and_given_back(home, client, place):
     for keys in (keys for keys in place.keys if keys.holds != "fact"):
@@ -118,3 +125,10 @@ def test_one_file_that_two_clients_read_is_one_file(home):
 def test_names_of_clients_and_shapes_are_known_and_unique():
     assert len({client.name for client in CLIENTS}) == len(CLIENTS)
     assert all(name in SHAPES for client in CLIENTS for name in client.shapes)
+
+
+def test_the_page_about_clients_is_current():
+    from probe.clients.page import page
+
+    written = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
+    assert written.read_text() == page(), "python -m probe.clients.page > docs/clients.md"

@@ -1,4 +1,5 @@
-"""The write protocol: old bytes or new bytes, attributes kept, links kept, nobody's update lost, nothing left behind."""
+"""The write protocol: old bytes or new ones, attributes and links kept, nobody's update lost, nothing left behind."""
+
 from __future__ import annotations
 
 import json
@@ -87,7 +88,7 @@ def test_an_update_in_the_last_moment_wins_and_is_noticed(tmp_path, monkeypatch)
 def test_a_writer_that_still_had_the_old_file_open_loses_nothing(tmp_path):
     file = tmp_path / "mcp.json"
     file.write_bytes(b"old")
-    script = "import sys, time; f = open(sys.argv[1], 'r+b'); print(flush=True); time.sleep(0.15); f.write(b'NEW'); f.close()"
+    script = "import sys, time; f = open(sys.argv[1], 'r+b'); print(flush=True); time.sleep(0.15); f.write(b'NEW')"
     with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         writer.stdout.readline()
@@ -268,6 +269,8 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(home):
         home.confine()
         assert file.read_bytes() == wrapped
         assert strays(file.parent) == []
-        assert [name for name in os.listdir(f"{home.path}/.local/state/mcp-confine/edits") if name.startswith(".new-")] == []
+        assert [
+            name for name in os.listdir(f"{home.path}/.local/state/mcp-confine/edits") if name.startswith(".new-")
+        ] == []
         home.release()
         assert file.read_bytes() == CONFIG

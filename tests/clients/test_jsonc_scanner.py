@@ -1,4 +1,5 @@
 """The scanner: what it accepts, where it says things are, what it refuses and that it never repeats the content."""
+
 from __future__ import annotations
 
 import json
@@ -20,32 +21,73 @@ def test_spans_are_bytes_of_the_whole_file():
     [found] = jsonc.read(data, SERVERS)
     command = found.node.get("a").get("command")
     assert command.value == "npx"
-    assert data[command.start:command.end] == b'"n\\u0070x"'
-    assert data[found.node.start:found.node.end] == b'{ "a": {"command": "n\\u0070x" } }'
+    assert data[command.start : command.end] == b'"n\\u0070x"'
+    assert data[found.node.start : found.node.end] == b'{ "a": {"command": "n\\u0070x" } }'
 
 
-@pytest.mark.parametrize("text", ["", "\ufeff", " \r\n\t", "// nothing\n", "/* nothing */", "[]", "null", '{"mcpServers": 3}'])
+@pytest.mark.parametrize(
+    "text", ["", "\ufeff", " \r\n\t", "// nothing\n", "/* nothing */", "[]", "null", '{"mcpServers": 3}']
+)
 def test_files_without_servers_are_no_error(text):
     assert [found.node.kind for found in read(text)] in ([], ["scalar"])
 
 
-@pytest.mark.parametrize("text", [
-    '{"x": [1, 2, ], "mcpServers": {}, }', '{/*a*/"mcpServers"/*b*/:/*c*/{}/*d*/}', '{"x": "}//", "mcpServers": {}}',
-    '{"x": 12345678901234567890123, "mcpServers": {}}', '{"x": ' + "9" * 5000 + ', "mcpServers": {}}',
-    '{"x": "\\ud800", "mcpServers": {}}', '{"x": [-0.0, 1E+2, 1.0], "mcpServers": {}}\r\n', '{"x": {"y": "*/"}, "mcpServers": {}}',
-    '{"mcpServers"\r\n:\r\n{}\t}', '{"mcpServer\\u0073": {}}', '{"x": "/*", "mcpServers": {}, "y": "*/"}',
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"x": [1, 2, ], "mcpServers": {}, }',
+        '{/*a*/"mcpServers"/*b*/:/*c*/{}/*d*/}',
+        '{"x": "}//", "mcpServers": {}}',
+        '{"x": 12345678901234567890123, "mcpServers": {}}',
+        '{"x": ' + "9" * 5000 + ', "mcpServers": {}}',
+        '{"x": "\\ud800", "mcpServers": {}}',
+        '{"x": [-0.0, 1E+2, 1.0], "mcpServers": {}}\r\n',
+        '{"x": {"y": "*/"}, "mcpServers": {}}',
+        '{"mcpServers"\r\n:\r\n{}\t}',
+        '{"mcpServer\\u0073": {}}',
+        '{"x": "/*", "mcpServers": {}, "y": "*/"}',
+    ],
+)
 def test_accepted(text):
     assert [found.path for found in read(text)] == [("mcpServers",)]
 
 
-@pytest.mark.parametrize("text", [
-    "{", '{"mcpServers": {}', '{"mcpServers": {"a": {"command": "np', '{"a" 1}', '{"a": 1 "b": 2}', "{'a': 1}", "{a: 1}", '{"a": }',
-    '{"x": [1}, "mcpServers": {}}', '{"x": {"a" "b"}}', '{"x": [1 2]}', '{"x": [,]}', '{"x": {"a": tru}}', '{"x": "a\nb"}', '{"x": "\\q"}',
-    '{"x": 01}', '{"x": +1}', '{} {}', '{"x": {]}', '{"mcpServers": {,}}', '{"x": /* never closed }', '{"x": [1] / 2}', '{"x": 1,, "y": 2}',
-    "<html>", "{" * 100000, '{"x": ' + "[" * 100000, '{"mcpServers": ' + '{"a":' * 3000, b'{"x": "\xff"}', b'{"x": "\xed\xa0\x80"}', b"{\x00}",
-    b"\xff\xfe{\x00}\x00",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"mcpServers": {}',
+        '{"mcpServers": {"a": {"command": "np',
+        '{"a" 1}',
+        '{"a": 1 "b": 2}',
+        "{'a': 1}",
+        "{a: 1}",
+        '{"a": }',
+        '{"x": [1}, "mcpServers": {}}',
+        '{"x": {"a" "b"}}',
+        '{"x": [1 2]}',
+        '{"x": [,]}',
+        '{"x": {"a": tru}}',
+        '{"x": "a\nb"}',
+        '{"x": "\\q"}',
+        '{"x": 01}',
+        '{"x": +1}',
+        "{} {}",
+        '{"x": {]}',
+        '{"mcpServers": {,}}',
+        '{"x": /* never closed }',
+        '{"x": [1] / 2}',
+        '{"x": 1,, "y": 2}',
+        "<html>",
+        "{" * 100000,
+        '{"x": ' + "[" * 100000,
+        '{"mcpServers": ' + '{"a":' * 3000,
+        b'{"x": "\xff"}',
+        b'{"x": "\xed\xa0\x80"}',
+        b"{\x00}",
+        b"\xff\xfe{\x00}\x00",
+    ],
+)
 def test_refused(text):
     with pytest.raises(DocumentError):
         read(text)
@@ -53,8 +95,11 @@ def test_refused(text):
 
 def test_a_key_that_is_there_twice_on_the_way_is_refused_and_elsewhere_is_not():
     assert read('{"x": 1, "x": 2, "mcpServers": {}}')
-    for text in ('{"mcpServers": {}, "mcpServers": {}}', '{"mcpServers": {}, "mcpServer\\u0073": {}}',
-                 '{"mcpServers": {"a": {"command": "x"}, "\\u0061": {"command": "y"}}}'):
+    for text in (
+        '{"mcpServers": {}, "mcpServers": {}}',
+        '{"mcpServers": {}, "mcpServer\\u0073": {}}',
+        '{"mcpServers": {"a": {"command": "x"}, "\\u0061": {"command": "y"}}}',
+    ):
         with pytest.raises(DocumentError, match="twice"):
             read(text)
 
@@ -80,8 +125,15 @@ def test_a_file_that_is_too_large_is_refused():
 
 def test_long_strings_and_unclosed_ones_take_no_time_to_speak_of():
     """Patterns that go back and forth would never end here."""
-    for text in ('{"x": "' + "\\\\" * 200000, '{"x": "' + "a" * 400000, "/*" + "*" * 200000,
-                 '{"x": {"' + "\\\"" * 100000, '{"x": {' + "/*" * 100000, '{"x": {' + '"' * 99999 + "\\", "/*" * 100000):
+    for text in (
+        '{"x": "' + "\\\\" * 200000,
+        '{"x": "' + "a" * 400000,
+        "/*" + "*" * 200000,
+        '{"x": {"' + '\\"' * 100000,
+        '{"x": {' + "/*" * 100000,
+        '{"x": {' + '"' * 99999 + "\\",
+        "/*" * 100000,
+    ):
         with pytest.raises(DocumentError):
             read(text)
 

@@ -1,4 +1,5 @@
 """Tokens planted everywhere in clients' files appear in nothing that this room says, remembers or raises."""
+
 from __future__ import annotations
 
 import json
@@ -22,8 +23,21 @@ ENTRIES = {
     "sudo": {"command": "sudo", "args": [f"K={TOKEN}", "x"]},
     "odd": {"command": "npx", "args": [TOKEN, 3, {"deep": TOKEN}, None]},
     "notalist": {"command": "npx", "args": TOKEN},
-    "wrapped": {"command": "/usr/local/bin/mcp-confine",
-                "args": ["--name", "wrapped", "--setenv", f"K={TOKEN}", f"--setenv=L={TOKEN}", "--rw", f"/{TOKEN}", "--", "npx", TOKEN]},
+    "wrapped": {
+        "command": "/usr/local/bin/mcp-confine",
+        "args": [
+            "--name",
+            "wrapped",
+            "--setenv",
+            f"K={TOKEN}",
+            f"--setenv=L={TOKEN}",
+            "--rw",
+            f"/{TOKEN}",
+            "--",
+            "npx",
+            TOKEN,
+        ],
+    },
     "nested": {"command": "pipelock", "args": [TOKEN, "/usr/local/bin/mcp-confine", "--name", "n", "--", "npx", TOKEN]},
     "cwd": {"command": "npx", "cwd": f"/srv/{TOKEN}"},
 }
@@ -38,11 +52,17 @@ def check(home, *answers: object) -> None:
 
 def test_json(home, capfd):
     home.put(".cursor/mcp.json", json.dumps({"mcpServers": ENTRIES}))
-    home.put(".claude.json", json.dumps({"note": TOKEN, "projects": {"/p": {"history": [TOKEN], "mcpServers": ENTRIES}}}))
+    home.put(
+        ".claude.json", json.dumps({"note": TOKEN, "projects": {"/p": {"history": [TOKEN], "mcpServers": ENTRIES}}})
+    )
     answers = [act.servers(home.path, []), home.confine(dry_run=True), home.confine(), act.servers(home.path, [])]
     check(home, *answers)  # what is remembered while servers are wrapped
-    answers += [home.release(servers=["args"], refused=[
-        {"client": "cursor", "file": f"{home.path}/.cursor/mcp.json", "server": "args", "reason": "why"}])]
+    answers += [
+        home.release(
+            servers=["args"],
+            refused=[{"client": "cursor", "file": f"{home.path}/.cursor/mcp.json", "server": "args", "reason": "why"}],
+        )
+    ]
     answers += [home.confine(), home.release(dry_run=True), home.release()]
     assert any(file["changed"] for file in answers[2]["files"])
     check(home, *answers)
@@ -51,10 +71,14 @@ def test_json(home, capfd):
 
 def test_toml_and_yaml(home):
     toml = "\n".join(
-        f'[mcp_servers.{name}]\ncommand = "npx"\nargs = ["--token", "{TOKEN}"]\nenv = {{ K = "{TOKEN}" }}' for name in "ab")
+        f'[mcp_servers.{name}]\ncommand = "npx"\nargs = ["--token", "{TOKEN}"]\nenv = {{ K = "{TOKEN}" }}'
+        for name in "ab"
+    )
     home.put(".codex/config.toml", toml)
-    home.put(".config/goose/config.yaml",
-             f"extensions:\n  a:\n    cmd: npx\n    args: [--token, {TOKEN}]\n    envs:\n      K: {TOKEN}\n  b:\n    uri: https://{TOKEN}\n")
+    home.put(
+        ".config/goose/config.yaml",
+        f"extensions:\n  a:\n    cmd: npx\n    args: [--token, {TOKEN}]\n    envs:\n      K: {TOKEN}\n  b:\n    uri: https://{TOKEN}\n",
+    )
     answers = [act.servers(home.path, []), home.confine(), act.servers(home.path, [])]
     check(home, *answers)
     answers.append(home.release())
@@ -62,20 +86,23 @@ def test_toml_and_yaml(home):
     check(home, *answers)
 
 
-@pytest.mark.parametrize(("name", "text"), [
-    (".cursor/mcp.json", '{"mcpServers": {"a": {"command": "npx", "args": ["%s" "x"]}}}'),
-    (".cursor/mcp.json", '{"mcpServers": {"a": {"env": {"%s": "%s'),
-    (".cursor/mcp.json", '{"mcpServers": {"a": {}, "a": {"x": "%s"}}}'),
-    (".cursor/mcp.json", '{"mcpServers": {"a": \\%s}}'),
-    (".cursor/mcp.json", "%s"),
-    (".codex/config.toml", '[mcp_servers.a]\ncommand = "%s\n'),
-    (".codex/config.toml", '%s = %s'),
-    (".codex/config.toml", '[mcp_servers.a]\nx = "%s"\nx = "%s"'),
-    (".config/goose/config.yaml", "extensions: {a: *%s}"),
-    (".config/goose/config.yaml", "extensions:\n  a: '%s\n b: x"),
-    (".config/goose/config.yaml", "a: b: %s"),
-    (".config/goose/config.yaml", "extensions: !<%s> x\nb: &%s [*%s]"),
-])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".cursor/mcp.json", '{"mcpServers": {"a": {"command": "npx", "args": ["%s" "x"]}}}'),
+        (".cursor/mcp.json", '{"mcpServers": {"a": {"env": {"%s": "%s'),
+        (".cursor/mcp.json", '{"mcpServers": {"a": {}, "a": {"x": "%s"}}}'),
+        (".cursor/mcp.json", '{"mcpServers": {"a": \\%s}}'),
+        (".cursor/mcp.json", "%s"),
+        (".codex/config.toml", '[mcp_servers.a]\ncommand = "%s\n'),
+        (".codex/config.toml", "%s = %s"),
+        (".codex/config.toml", '[mcp_servers.a]\nx = "%s"\nx = "%s"'),
+        (".config/goose/config.yaml", "extensions: {a: *%s}"),
+        (".config/goose/config.yaml", "extensions:\n  a: '%s\n b: x"),
+        (".config/goose/config.yaml", "a: b: %s"),
+        (".config/goose/config.yaml", "extensions: !<%s> x\nb: &%s [*%s]"),
+    ],
+)
 def test_errors_about_broken_files(home, name, text):
     home.put(name, text.replace("%s", TOKEN))
     answers = [act.servers(home.path, []), home.confine(), home.release()]
@@ -87,7 +114,12 @@ def test_exceptions_of_the_editors_carry_no_content(home):
     from probe.clients import edit
     from probe.clients.catalogue import BY_NAME
 
-    broken = {"json": b'{"mcpServers": {"a": "%s" "b"}}', "json5": b"{mcpServers: {'a': '%s' 'b'}}", "toml": b"a = '%s", "yaml": b"a: '%s"}
+    broken = {
+        "json": b'{"mcpServers": {"a": "%s" "b"}}',
+        "json5": b"{mcpServers: {'a': '%s' 'b'}}",
+        "toml": b"a = '%s",
+        "yaml": b"a: '%s",
+    }
     for format, data in broken.items():
         with pytest.raises(edit.DocumentError) as caught:
             edit.editor(format).read(data.replace(b"%s", TOKEN.encode()), BY_NAME["cursor"].places[0].keys)

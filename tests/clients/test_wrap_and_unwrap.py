@@ -1,4 +1,5 @@
-"""Confining servers and giving them back, as a person meets it: people, clients and other tools edit the file meanwhile."""
+"""Confining servers and giving them back as a person meets it: people, clients and other tools edit meanwhile."""
+
 from __future__ import annotations
 
 import json
@@ -37,7 +38,9 @@ def cursor(home):
 
 def test_a_wrapped_entry_looks_like_its_owner_wrote_it(home, cursor):
     home.confine()
-    assert cursor.read_text() == """{
+    assert (
+        cursor.read_text()
+        == """{
   // my servers
   "mcpServers": {
     "fs": {
@@ -59,6 +62,7 @@ def test_a_wrapped_entry_looks_like_its_owner_wrote_it(home, cursor):
   }
 }
 """
+    )
 
 
 def test_a_dry_run_predicts_exactly_and_writes_nothing(home, cursor):
@@ -76,7 +80,9 @@ def test_the_second_run_changes_nothing(home, cursor):
 
 def test_giving_back_works_after_a_person_changed_the_rest(home, cursor):
     home.confine()
-    text = cursor.read_text().replace('"/srv/data",', '"/srv/data", "/srv/more",').replace("// my servers", "// mine\n  ")
+    text = (
+        cursor.read_text().replace('"/srv/data",', '"/srv/data", "/srv/more",').replace("// my servers", "// mine\n  ")
+    )
     cursor.write_text(text.replace('"bare": {', '"new": { "command": "node" }, "bare": {'))
     home.release()
     wanted = CONFIG.replace('"/srv/data",', '"/srv/data", "/srv/more",').replace("// my servers", "// mine\n  ")
@@ -84,7 +90,10 @@ def test_giving_back_works_after_a_person_changed_the_rest(home, cursor):
 
 
 def test_giving_back_works_after_the_client_wrote_the_whole_file_anew(home):
-    file = home.put(".cursor/mcp.json", CONFIG.replace("// my servers", "").replace("// the launcher", "").replace("data\",", "data\""))
+    file = home.put(
+        ".cursor/mcp.json",
+        CONFIG.replace("// my servers", "").replace("// the launcher", "").replace('data",', 'data"'),
+    )
     before = json.loads(file.read_text())
     home.confine()
     file.write_text(json.dumps(json.loads(file.read_text()), separators=(",", ":"), sort_keys=True))
@@ -95,7 +104,9 @@ def test_giving_back_works_after_the_client_wrote_the_whole_file_anew(home):
 
 def test_flags_that_a_person_added_neither_wrap_it_again_nor_stay_behind(home, cursor):
     home.confine()
-    cursor.write_text(cursor.read_text().replace('"--name",\n        "fs",', '"--name",\n        "fs",\n        "--rw", "/srv/out",'))
+    cursor.write_text(
+        cursor.read_text().replace('"--name",\n        "fs",', '"--name",\n        "fs",\n        "--rw", "/srv/out",')
+    )
     assert not home.confine()["changed"]
     assert home.servers()["fs"]["args_masked"][:4] == ["--name", "fs", "--rw", "***"]
     home.release()
@@ -132,22 +143,35 @@ def test_a_wrapper_that_moved_is_followed_and_the_old_place_still_counts(home, c
 
 
 def test_a_stranger_of_the_wrappers_name_is_not_called_confined(home):
-    file = home.put(".cursor/mcp.json", json.dumps(
-        {"mcpServers": {"x": {"command": "/tmp/evil/mcp-confine", "args": ["--name", "x", "--", "npx", "-y"]}}}))
+    file = home.put(
+        ".cursor/mcp.json",
+        json.dumps(
+            {"mcpServers": {"x": {"command": "/tmp/evil/mcp-confine", "args": ["--name", "x", "--", "npx", "-y"]}}}
+        ),
+    )
     row = home.servers()["x"]
     assert row["state"] == "unconfined" and "not put there by us" in row["reason"]
     home.confine()
-    assert json.loads(file.read_text())["mcpServers"]["x"] == {"command": WRAPPER, "args": ["--name", "x", "--", "npx", "-y"]}
+    assert json.loads(file.read_text())["mcpServers"]["x"] == {
+        "command": WRAPPER,
+        "args": ["--name", "x", "--", "npx", "-y"],
+    }
 
 
 def test_the_wrappers_path_among_the_arguments_of_something_else_is_no_wrapping(home):
-    home.put(".cursor/mcp.json", json.dumps(
-        {"mcpServers": {"x": {"command": "node", "args": ["evil.js", WRAPPER, "--name", "x", "--", "npx"]}}}))
+    home.put(
+        ".cursor/mcp.json",
+        json.dumps(
+            {"mcpServers": {"x": {"command": "node", "args": ["evil.js", WRAPPER, "--name", "x", "--", "npx"]}}}
+        ),
+    )
     assert home.servers()["x"]["state"] == "unconfined"
 
 
 def test_a_command_that_is_the_wrapper_without_a_bare_separator_is_not_confined(home):
-    home.put(".cursor/mcp.json", json.dumps({"mcpServers": {"x": {"command": WRAPPER, "args": ["--name", "x", "npx"]}}}))
+    home.put(
+        ".cursor/mcp.json", json.dumps({"mcpServers": {"x": {"command": WRAPPER, "args": ["--name", "x", "npx"]}}})
+    )
     assert home.servers()["x"]["state"] == "unconfined"
 
 
@@ -162,7 +186,9 @@ def test_inside_another_tools_wrapper_it_is_left_alone_and_can_be_given_back(hom
     assert json.loads(file.read_text())["mcpServers"]["x"]["args"] == ["mcp", "--", inner["command"], *inner["args"]]
 
 
-@pytest.mark.parametrize("name", ["--", "-x", "a/../b", "x" * 5000, "new\nline", "nul\x00", "\ud800", "$SECRET", "${env:X}", "\u202e", ""])
+@pytest.mark.parametrize(
+    "name", ["--", "-x", "a/../b", "x" * 5000, "new\nline", "nul\x00", "\ud800", "$SECRET", "${env:X}", "\u202e", ""]
+)
 def test_hostile_names_stay_one_argument(home, name):
     from probe.confine.policy import parse_arguments
 
@@ -202,7 +228,9 @@ def test_only_the_servers_and_clients_that_were_named_change(home, cursor):
 
 def test_a_server_that_failed_its_proof_is_left_alone_until_something_changes(home, cursor):
     home.confine()
-    refused = [{"client": "cursor", "file": str(cursor), "server": "fs", "reason": "the handshake failed: /srv was denied"}]
+    refused = [
+        {"client": "cursor", "file": str(cursor), "server": "fs", "reason": "the handshake failed: /srv was denied"}
+    ]
     home.release(servers=["cursor:fs"], refused=refused)
     answer = home.confine()
     assert not answer["changed"]
@@ -247,13 +275,17 @@ def test_without_the_editor_of_a_format_the_file_is_reported_and_the_rest_goes_o
     answer = home.confine()
     assert answer["changed"]
     assert sorted(problem["reason"] for problem in answer["problems"]) == [
-        "reading TOML needs tomlkit (package python3-tomlkit)", "reading YAML needs PyYAML (package python3-yaml)"]
+        "reading TOML needs tomlkit (package python3-tomlkit)",
+        "reading YAML needs PyYAML (package python3-yaml)",
+    ]
 
 
 def test_the_user_is_told_who_asks_for_approval_again(home, cursor):
     home.put(".claude.json", json.dumps({"mcpServers": {"a": {"command": "npx"}}}))
     notices = home.confine()["notices"]
-    assert [notice for notice in notices if "approval" in notice] == ["Cursor asks again for approval of the servers that changed"]
+    assert [notice for notice in notices if "approval" in notice] == [
+        "Cursor asks again for approval of the servers that changed"
+    ]
     assert any("Claude Code rewrites" in notice for notice in notices)
     assert home.confine()["notices"] == []
 
@@ -270,10 +302,19 @@ def test_what_is_remembered_is_private_and_holds_no_value(home, cursor):
 
 def test_confined_servers_are_started_as_their_client_would(home, monkeypatch):
     monkeypatch.setenv("WHERE", "/srv")
-    project = str(home.put("project/.mcp.json", json.dumps({"mcpServers": {
-        "a": {"command": "${RUNNER:-npx}", "args": ["${WHERE}/x"], "env": {"K": "${WHERE}"}},
-        "b": {"command": "npx", "args": ["${NOT_SET}"]},
-    }})).parent)
+    project = str(
+        home.put(
+            "project/.mcp.json",
+            json.dumps(
+                {
+                    "mcpServers": {
+                        "a": {"command": "${RUNNER:-npx}", "args": ["${WHERE}/x"], "env": {"K": "${WHERE}"}},
+                        "b": {"command": "npx", "args": ["${NOT_SET}"]},
+                    }
+                }
+            ),
+        ).parent
+    )
     home.confine(projects=[project])
     starts = {start["server"]: start for start in act.launches(home.path, [project])}
     assert starts["a"]["argv"] == [WRAPPER, "--name", "a", "--env", "K", "--", "npx", "/srv/x"]
@@ -282,15 +323,18 @@ def test_confined_servers_are_started_as_their_client_would(home, monkeypatch):
 
 
 def test_mcpproxys_own_isolation_goes_off_for_a_confined_server_and_comes_back(home):
-    config = json.dumps({
-        "docker_isolation": {"enabled": True},
-        "mcpServers": [
-            {"name": "plain", "protocol": "stdio", "command": "npx", "args": ["-y"], "enabled": True},
-            {"name": "tuned", "command": "uvx", "args": [], "isolation": {"image": "python:3"}},
-            {"name": "kept", "command": "uvx", "isolation": {"enabled": True}},
-            {"name": "off", "command": "uvx", "args": ["x"], "isolation": {"mode": "none"}},
-        ],
-    }, indent=2)
+    config = json.dumps(
+        {
+            "docker_isolation": {"enabled": True},
+            "mcpServers": [
+                {"name": "plain", "protocol": "stdio", "command": "npx", "args": ["-y"], "enabled": True},
+                {"name": "tuned", "command": "uvx", "args": [], "isolation": {"image": "python:3"}},
+                {"name": "kept", "command": "uvx", "isolation": {"enabled": True}},
+                {"name": "off", "command": "uvx", "args": ["x"], "isolation": {"mode": "none"}},
+            ],
+        },
+        indent=2,
+    )
     file = home.put(".mcpproxy/mcp_config.json", config)
     home.confine()
     data = {entry["name"]: entry for entry in json.loads(file.read_text())["mcpServers"]}
