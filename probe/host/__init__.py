@@ -5,7 +5,21 @@ import os
 from functools import partial
 from typing import Any
 
-from . import apparmor, boot, bubblewrap, context, docker, folders, kernel, landlock, lsm, namespaces, podman, runtimes, sockets
+from . import (
+    apparmor,
+    boot,
+    bubblewrap,
+    context,
+    docker,
+    folders,
+    kernel,
+    landlock,
+    lsm,
+    namespaces,
+    podman,
+    runtimes,
+    sockets,
+)
 from .child import Work, gather
 
 SCHEMA = 1
@@ -54,7 +68,9 @@ def observe(distribution: dict[str, Any], root: str = "/", home: str | None = No
     for subject in works:
         found[subject] = answers[subject].get("result", {})
     results = [answers[test]["result"] for test in tests if "result" in answers[test]]
-    found["landlock"]["self_tests"] = [fact for result in results for fact in (result if isinstance(result, list) else [result])]
+    found["landlock"]["self_tests"] = [
+        fact for result in results for fact in (result if isinstance(result, list) else [result])
+    ]
     return found
 
 

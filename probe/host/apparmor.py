@@ -13,8 +13,11 @@ STOCK = ("bwrap-userns-restrict",)
 INTERESTING = ("bwrap", "rootlesskit")
 PROFILE_LIMIT = 1 << 18
 _HEAD = re.compile(
-    r"^[ \t]*(?:profile[ \t]+(?P<name>\"[^\"]+\"|[^\s{(]+)[ \t]*(?P<path>\"?[/@][^\s(]*\"?)?|(?P<bare>\"?[/@][^\s(]*\"?))"
-    r"[ \t]*(?:xattrs=\([^)]*\)[ \t]*)?(?:flags=)?[ \t]*(?:\((?P<flags>[^)]*)\))?[ \t]*\{", re.MULTILINE)
+    r"^[ \t]*(?:profile[ \t]+(?P<name>\"[^\"]+\"|[^\s{(]+)[ \t]*(?P<path>\"?[/@][^\s(]*\"?)?"
+    r"|(?P<bare>\"?[/@][^\s(]*\"?))"
+    r"[ \t]*(?:xattrs=\([^)]*\)[ \t]*)?(?:flags=)?[ \t]*(?:\((?P<flags>[^)]*)\))?[ \t]*\{",
+    re.MULTILINE,
+)
 _VARIABLES = {"@{bin}": "/{usr/,}{s,}bin", "@{sbin}": "/{usr/,}sbin", "@{lib}": "/{usr/,}lib{,exec,32,64}",
               "@{HOME}": "/{home/*,root}", "@{multiarch}": "*"}
 

@@ -11,7 +11,19 @@ from .read import Fact, known, plain, unknown
 LAUNCHER_OPTIONS = ("--new-session", "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-net",
                     "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 # Some of them make one more namespace inside, which Ubuntu's profile for bwrap forbids.
-INSIDE = ("--unshare-user", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "/bin/true")
+INSIDE = (
+    "--unshare-user",
+    "--unshare-net",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--",
+    "/bin/true",
+)
 SHOW = "grep CapBnd /proc/self/status; cat /proc/self/attr/current 2>/dev/null; exit 0"
 DEADLINE = 8.0
 

@@ -10,7 +10,7 @@ from . import snap
 from .engine import ask
 from .kernel import group
 from .programs import all_of, first
-from .read import Fact, below, exists, known, raw, text, value
+from .read import below, exists, known, raw, text, value
 from .sockets import runtime_folder
 
 DEFAULT = "/var/run/docker.sock"
@@ -30,7 +30,9 @@ def facts(root: str, home: str, user: str) -> dict[str, Any]:
     clients = [{**row, "origin": client_origin(root, row)} for row in all_of(root, home, "docker")]
     return {
         "clients": known(clients, "programs named docker where clients look"),
-        "endpoints": known([_endpoint(root, *place) for place in _places(root, home)], "DOCKER_HOST, contexts, sockets"),
+        "endpoints": known(
+            [_endpoint(root, *place) for place in _places(root, home)], "DOCKER_HOST, contexts, sockets"
+        ),
         "group": group(root, "docker", user),
         "package_files": known([path for path in PACKAGE_FILES if value(exists(root, path))], "files of packages"),
         "rootlesskit": first(root, home, "rootlesskit"),
@@ -64,8 +66,12 @@ def _places(root: str, home: str) -> list[tuple[str, str, str]]:
         if name and name != "default":
             found.append((*_split(_context_host(root, home, name)), f"the context {name[:40]}"))
     found.append(("unix", DEFAULT, "default"))
-    for path in (f"{runtime_folder()}/docker.sock", f"{home}/.docker/desktop/docker.sock", f"{home}/.docker/run/docker.sock",
-                 f"{home}/.colima/default/docker.sock"):
+    for path in (
+        f"{runtime_folder()}/docker.sock",
+        f"{home}/.docker/desktop/docker.sock",
+        f"{home}/.docker/run/docker.sock",
+        f"{home}/.colima/default/docker.sock",
+    ):
         if value(exists(root, path)):
             found.append(("unix", path, "its socket is there"))
     kept: dict[tuple[str, str], tuple[str, str, str]] = {}
@@ -77,7 +83,11 @@ def _places(root: str, home: str) -> list[tuple[str, str, str]]:
 def _split(host: str) -> tuple[str, str]:
     """Scheme and, for UNIX sockets alone, the path: other addresses are nobody's business here."""
     scheme, _, rest = host.partition("://")
-    return (scheme, rest) if scheme == "unix" else (scheme if scheme in ("tcp", "ssh", "http", "https", "fd") else "other", "")
+    return (
+        (scheme, rest)
+        if scheme == "unix"
+        else (scheme if scheme in ("tcp", "ssh", "http", "https", "fd") else "other", "")
+    )
 
 
 def _json(root: str, path: str) -> dict[str, Any]:
@@ -123,7 +133,11 @@ def engine(version: Any, info: Any) -> dict[str, Any]:
     parts = version.get("Components")
     names_ = [str(part.get("Name")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     options = [word for word in info.get("SecurityOptions") or [] if isinstance(word, str)]
-    errors = [str(line)[:200] for line in info.get("ServerErrors") or []] if isinstance(info.get("ServerErrors"), list) else []
+    errors = (
+        [str(line)[:200] for line in info.get("ServerErrors") or []]
+        if isinstance(info.get("ServerErrors"), list)
+        else []
+    )
     data, system = str(info.get("DockerRootDir") or ""), str(info.get("OperatingSystem") or "")
     podman = any("podman" in name.lower() for name in names_)
     if podman:
@@ -136,8 +150,14 @@ def engine(version: Any, info: Any) -> dict[str, Any]:
         origin = "rootless"
     else:
         origin = "package" if data else "unknown"
-    return {"origin": origin, "engine": "podman" if podman else "docker", "version": str(version.get("Version") or "")[:40] or None,
-            "security_options": [word.split(",")[0] for word in options][:20], "system": system[:80] or None, "errors": errors}
+    return {
+        "origin": origin,
+        "engine": "podman" if podman else "docker",
+        "version": str(version.get("Version") or "")[:40] or None,
+        "security_options": [word.split(",")[0] for word in options][:20],
+        "system": system[:80] or None,
+        "errors": errors,
+    }
 
 
 def _origin_without_answer(root: str, path: str) -> str:

@@ -10,8 +10,28 @@ from .read import Fact, absent, below, exists, known, raw, resolve, text, value
 SNAP_MOUNTS = ("/snap", "/var/lib/snapd/snap")
 STANDARD = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 # Programs of clients, as the kernel shows them in /proc/PID/comm (15 characters).
-CLIENTS = ("claude", "claude-desktop", "code", "code-insiders", "codium", "cursor", "windsurf", "zed", "zed-editor",
-           "codex", "gemini", "opencode", "goose", "goosed", "amp", "kiro", "mcpproxy", "cline", "lmstudio", "LM Studio")
+CLIENTS = (
+    "claude",
+    "claude-desktop",
+    "code",
+    "code-insiders",
+    "codium",
+    "cursor",
+    "windsurf",
+    "zed",
+    "zed-editor",
+    "codex",
+    "gemini",
+    "opencode",
+    "goose",
+    "goosed",
+    "amp",
+    "kiro",
+    "mcpproxy",
+    "cline",
+    "lmstudio",
+    "LM Studio",
+)
 SHIMS = ("/shims/", "/.volta/bin/", "/.proto/bin/")
 
 
@@ -97,8 +117,11 @@ def program(root: str, path: str) -> dict[str, Any] | None:
     if state is not None and not (stat.S_ISREG(state.st_mode) and state.st_mode & 0o111):
         return None
     return {
-        "path": path, "resolved": resolved, "snap": from_snap(path, resolved),
-        "gains_rights": bool(state and state.st_mode & (stat.S_ISUID | stat.S_ISGID)) or _has_capabilities(root, resolved),
+        "path": path,
+        "resolved": resolved,
+        "snap": from_snap(path, resolved),
+        "gains_rights": bool(state and state.st_mode & (stat.S_ISUID | stat.S_ISGID))
+        or _has_capabilities(root, resolved),
         "shim": any(part in resolved for part in SHIMS),
     }
 

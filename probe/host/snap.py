@@ -20,14 +20,31 @@ def facts(root: str = "/") -> dict[str, Fact]:
     return {
         "snapd": _snapd(root),
         "mount": _mount(root),
-        "files": known([f"/var/lib/snapd/snaps/{name}" for name in names(root, "/var/lib/snapd/snaps")
-                        if re.fullmatch(r"docker(_\w+)?_x?\d+\.snap", name)], "/var/lib/snapd/snaps"),
+        "files": known(
+            [
+                f"/var/lib/snapd/snaps/{name}"
+                for name in names(root, "/var/lib/snapd/snaps")
+                if re.fullmatch(r"docker(_\w+)?_x?\d+\.snap", name)
+            ],
+            "/var/lib/snapd/snaps",
+        ),
         "unit": exists(root, UNIT),
-        "profile": known(any(name.startswith("snap.docker.") for name in names(root, "/var/lib/snapd/apparmor/profiles")),
-                         "/var/lib/snapd/apparmor/profiles"),
+        "profile": known(
+            any(name.startswith("snap.docker.") for name in names(root, "/var/lib/snapd/apparmor/profiles")),
+            "/var/lib/snapd/apparmor/profiles",
+        ),
         "data": exists(root, "/var/snap/docker"),
-        "instances": known(sorted({name for mount in SNAP_MOUNTS for name in names(root, mount)
-                                   if re.fullmatch(r"docker_[a-z0-9]{1,10}", name)}), "names in snap's mounts"),
+        "instances": known(
+            sorted(
+                {
+                    name
+                    for mount in SNAP_MOUNTS
+                    for name in names(root, mount)
+                    if re.fullmatch(r"docker_[a-z0-9]{1,10}", name)
+                }
+            ),
+            "names in snap's mounts",
+        ),
         "daemon": _daemon(root),
     }
 
@@ -52,8 +69,12 @@ def _mount(root: str) -> Fact:
         folder = f"{mount}/docker/current"
         content = value(text(root, f"{folder}/meta/snap.yaml"))
         if content is not None:
-            found = dict(re.findall(r"^(version|confinement):[ \t]*['\"]?([\w.+~-]{1,60})['\"]?[ \t]*$", content, re.MULTILINE))
-            return known({"folder": folder, "version": found.get("version"), "confinement": found.get("confinement")}, folder)
+            found = dict(
+                re.findall(r"^(version|confinement):[ \t]*['\"]?([\w.+~-]{1,60})['\"]?[ \t]*$", content, re.MULTILINE)
+            )
+            return known(
+                {"folder": folder, "version": found.get("version"), "confinement": found.get("confinement")}, folder
+            )
     return {"state": "absent", "value": None, "how": " and ".join(SNAP_MOUNTS), "why": None}
 
 

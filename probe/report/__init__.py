@@ -5,5 +5,5 @@ from typing import Any
 
 
 def document(verdict: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """What `probe --json` prints: the verdict and the facts it was judged from. `docs/probe.schema.json` describes it."""
+    """What `probe --json` prints: the verdict and the facts behind it, as `docs/probe.schema.json` describes them."""
     return {**verdict, "facts": facts}

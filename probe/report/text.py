@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from ..verdict.catalogue import CODES
-from ..verdict.remedies import REMEDIES, filled
+from ..verdict.remedies import filled
 
 NARROWEST, WIDEST = 40, 100
 SAYS = {
@@ -15,20 +15,52 @@ SAYS = {
     "blocked": "Nothing on this host can confine MCP servers as it is.",
     "unknown": "It could not be told what works on this host.",
 }
-WITHOUT_LANDLOCK = "Landlock does not work on this host; {recommended} does."
-# (sign, ASCII sign, colour)
+WITHOUT_LANDLOCK = "Landlock does not work on this host as it is; {recommended} does."
+# What is printed: sign, sign in ASCII, colour. The word stands beside it, so that no sign is needed to understand it.
 SIGNS = {
-    "usable": ("✔", "[ok]", "32"), "limited": ("◐", "[limited]", "33"), "blocked": ("✘", "[blocked]", "31"),
-    "absent": ("–", "[absent]", "2"), "not_applicable": ("–", "[n/a]", "2"), "unknown": ("?", "[unknown]", "33"),
-    "degraded": ("◐", "[degraded]", "33"), "unavailable": ("✘", "[unavailable]", "31"),
-    "error": ("✘", "[error]", "31"), "warning": ("!", "[warning]", "33"), "info": ("·", "[info]", "2"),
+    "usable": ("✔", "+", "32"),
+    "limited": ("◐", "~", "33"),
+    "degraded": ("◐", "~", "33"),
+    "blocked": ("✘", "x", "31"),
+    "unavailable": ("✘", "x", "31"),
+    "absent": ("·", "-", "2"),
+    "unknown": ("?", "?", "33"),
+    "error": ("✘", "x", "31"),
+    "warning": ("!", "!", "33"),
+    "info": ("·", "-", "2"),
 }
-PLAIN = {"–": "-", "…": "...", "→": "->", "“": '"', "”": '"', "’": "'"}
+ISOLATION = {
+    "none": "without isolation",
+    "landlock": "confined",
+    "docker": "in docker",
+    "podman": "in podman",
+    "not_applicable": "remote (not applicable)",
+    "unknown": "not readable",
+}
+WRAP = "Confine the servers that start without isolation: `probe wrap` shows the changes and asks first."
 
 
-def render(verdict: dict[str, Any], width: int = 80, ascii: bool = False, color: bool = False, verbose: bool = False) -> str:
+def render(
+    verdict: dict[str, Any], width: int = 80, ascii: bool = False, color: bool = False, verbose: bool = False
+) -> str:
     """The report, at most `width` columns wide; nothing in it breaks a terminal, whatever the facts hold."""
-    return _Page(width, ascii, color).report(verdict, verbose)
+    page = _Page(width, ascii, color)
+    page.head(verdict)
+    page.to_do(_cures(verdict))
+    page.gap()
+    for name, row in verdict["mechanisms"].items():
+        page.mechanism(name, row["state"], row["codes"])
+    page.mechanism("scanners", verdict["scanner"]["state"], verdict["scanner"]["codes"])
+    if verdict["scanner"]["warning"]:
+        page.gap()
+        page.add(verdict["scanner"]["warning"])
+    page.servers(verdict)
+    for row in verdict["findings"] if verbose else []:
+        page.finding(row)
+    if not verbose:
+        page.gap()
+        page.add("Evidence: probe host -v. A code: probe explain CODE.")
+    return "\n".join(page.lines)
 
 
 def explain(code: str, width: int = 80) -> str:
@@ -46,15 +78,29 @@ def explain(code: str, width: int = 80) -> str:
         page.gap()
         page.add("What to do, from narrow to broad; which of it applies is computed from the host:")
         for number, cure in enumerate(row["remedies"], 1):
-            page.cure(number, cure, details=True)
+            page.cure(number, cure)
     return "\n".join(page.lines)
 
 
 def plain_code(code: str) -> dict[str, Any]:
     """{"code", "severity", "title", "meaning", "evidence", "remedies"} of a code. Raises `KeyError`."""
     row = CODES[code]
-    return {"code": code, "severity": row.severity, "title": row.title, "meaning": row.meaning, "evidence": list(row.evidence),
+    return {"code": code, **row._asdict(), "evidence": list(row.evidence),
             "remedies": [filled(name, {}) for name in row.remedies]}
+
+
+def _cures(verdict: dict[str, Any]) -> dict[str, str]:
+    """What to do first: text and code of the narrowest remedy of each finding that is in the way of confinement."""
+    cures: dict[str, str] = {}
+    for row in verdict["findings"]:
+        ours = row["mechanism"] in ("landlock", None) and not row["code"].startswith("SCANNER_")
+        hits_servers = row["mechanism"] == "docker" and row["evidence"].get("arguments")
+        if (ours or hits_servers) and row["severity"] != "info" and row["remedies"]:
+            cures.setdefault(row["remedies"][0]["text"], row["code"])
+    works = verdict["mechanisms"]["landlock"]["state"] in ("usable", "limited")
+    if works and any(row["isolation"] == "none" for row in verdict["servers"]):
+        cures[WRAP] = ""
+    return cures
 
 
 class _Page:
@@ -65,41 +111,16 @@ class _Page:
         self.ascii, self.color = ascii, color
         self.lines: list[str] = []
 
-    def report(self, verdict: dict[str, Any], verbose: bool) -> str:
-        findings = verdict["findings"]
-        said = SAYS[verdict["verdict"]]
-        if verdict["recommended"] not in (None, "landlock"):
-            said = WITHOUT_LANDLOCK.format(recommended=verdict["recommended"])
-        user = (verdict.get("user") or {}).get("name")
-        self.add(f"{self.sign(verdict['verdict'])} {said}", color=SIGNS[verdict["verdict"]][2])
-        self.add(f"Seen as {user}." + (f" Use {verdict['recommended']}." if verdict["recommended"] else ""))
-        self.to_do(verdict, findings)
-        self.gap()
-        for name, row in verdict["mechanisms"].items():
-            self.mechanism(name, row["state"], row["codes"])
-        self.mechanism("scanners", verdict["scanner"]["state"], verdict["scanner"]["codes"])
-        if verdict["scanner"]["warning"]:
-            self.gap()
-            self.add(verdict["scanner"]["warning"])
-        self.servers(verdict["servers"])
-        if verbose:
-            for row in findings:
-                self.finding(row)
-        elif findings:
-            self.gap()
-            self.add("Evidence: probe host -v. A code: probe explain CODE.")
-        return "\n".join(self.lines)
+    def head(self, verdict: dict[str, Any]) -> None:
+        state, recommended = verdict["verdict"], verdict["recommended"]
+        said = SAYS[state]
+        if recommended not in (None, "landlock"):
+            said = WITHOUT_LANDLOCK.format(recommended=recommended)
+        self.add(f"{self.sign(state)} {state}: {said}", color=SIGNS[state][2])
+        name = (verdict.get("user") or {}).get("name") or "an unknown user"
+        self.add(f"Seen as {name}." + (f" Mechanism to use: {recommended}." if recommended else ""))
 
-    def to_do(self, verdict: dict[str, Any], findings: list[dict[str, Any]]) -> None:
-        """The narrowest remedy of each finding that stands in the way of Landlock or of the probe itself."""
-        cures: dict[str, str] = {}
-        for row in findings:
-            concerns = row["mechanism"] in ("landlock", None) or (row["mechanism"] == "docker" and row["evidence"].get("arguments"))
-            if concerns and row["severity"] != "info" and row["remedies"]:
-                cures.setdefault(row["remedies"][0]["text"], row["code"])
-        if verdict["mechanisms"]["landlock"]["state"] in ("usable", "limited") and any(
-                row["isolation"] == "none" for row in verdict["servers"]):
-            cures["Confine the servers that start without isolation: `probe wrap` (shows the changes and asks first)."] = ""
+    def to_do(self, cures: dict[str, str]) -> None:
         if not cures:
             return
         self.gap()
@@ -108,20 +129,24 @@ class _Page:
             self.add(f"{number}. {text}" + (f" ({code})" if code else ""), indent=3, first=0)
 
     def mechanism(self, name: str, state: str, codes: list[str]) -> None:
-        head = f"{self.sign(state)} {name:<11} {state.replace('_', ' '):<14}"
-        shown = [code for code in codes if CODES[code].severity != "info"] or codes[:1]
-        self.add(head + " " + ", ".join(shown), indent=len(head) + 1 if self.width > 60 else 4, first=0, color=SIGNS[state][2])
+        head = f"{self.sign(state)} {name:<10} {state:<11} "
+        serious = [code for code in codes if CODES[code].severity != "info"]
+        indent = len(head) if self.width >= 72 else 4
+        self.add(head + ", ".join(serious or codes[:1]), indent=indent, first=0, color=SIGNS[state][2])
 
-    def servers(self, rows: list[dict[str, Any]]) -> None:
-        if not rows:
-            return
+    def servers(self, verdict: dict[str, Any]) -> None:
         counted: dict[str, int] = {}
-        for row in rows:
+        for row in verdict["servers"]:
             counted[row["isolation"]] = counted.get(row["isolation"], 0) + 1
-        words = {"none": "without isolation", "landlock": "confined", "not_applicable": "remote (not applicable)", "unknown": "unreadable",
-                 "docker": "in docker", "podman": "in podman"}
+        if not counted:
+            return
         self.gap()
-        self.add("MCP servers: " + ", ".join(f"{count} {words[name]}" for name, count in counted.items()) + ".")
+        self.add("MCP servers: " + ", ".join(f"{count} {ISOLATION[name]}" for name, count in counted.items()) + ".")
+        for finding in verdict["findings"]:
+            for row in finding["evidence"].get("arguments") or []:
+                self.add(
+                    f"{row['server']}: argument {row['position']}, {row['flag']}: {row['says']}", indent=4, first=2
+                )
 
     def finding(self, row: dict[str, Any]) -> None:
         self.gap()
@@ -130,13 +155,12 @@ class _Page:
         for name, value in row["evidence"].items():
             self.add(f"{name}: {_shown(value)}", indent=6, first=2)
         for number, cure in enumerate(row["remedies"], 1):
-            self.cure(number, cure, details=True)
+            self.cure(number, cure)
 
-    def cure(self, number: int, cure: dict[str, Any], details: bool) -> None:
+    def cure(self, number: int, cure: dict[str, Any]) -> None:
         self.add(f"{number}. {cure['text']}", indent=5, first=2)
-        if details:
-            more = f"scope: {cure['scope']}; risk: {cure['risk']}; {'needs a reboot' if cure['reboot'] else 'no reboot'}; undo: {cure['undo']}"
-            self.add(more, indent=5)
+        reboot = "needs a reboot" if cure["reboot"] else "no reboot"
+        self.add(f"scope: {cure['scope']}; risk: {cure['risk']}; {reboot}; undo: {cure['undo']}", indent=5)
 
     def sign(self, state: str) -> str:
         return SIGNS[state][1 if self.ascii else 0]
@@ -145,23 +169,24 @@ class _Page:
         self.lines.append("")
 
     def add(self, text: str, indent: int = 0, first: int | None = None, color: str = "") -> None:
-        wrapped = textwrap.wrap(self.printable(text), self.width, initial_indent=" " * (indent if first is None else first),
-                                subsequent_indent=" " * indent, break_on_hyphens=False) or [""]
+        lead = " " * (indent if first is None else first)
+        wrapped = textwrap.wrap(
+            self.printable(text), self.width, initial_indent=lead, subsequent_indent=" " * indent,
+            break_on_hyphens=False,
+        )
         if self.color and color:
             wrapped = [f"\x1b[{color}m{line}\x1b[0m" for line in wrapped]
-        self.lines += wrapped
+        self.lines += wrapped or [""]
 
     def printable(self, text: str) -> str:
         if self.ascii:
-            for char, plain in PLAIN.items():
-                text = text.replace(char, plain)
-            return "".join(char if " " <= char <= "~" else "?" for char in text)
+            return "".join(char if " " <= char <= "~" else "?" for char in text.replace("…", "..."))
         return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _shown(value: Any) -> str:
     if value is None:
-        return "unknown"
+        return "not known"
     if isinstance(value, list):
         return ", ".join(_shown(entry) for entry in value) or "none"
     if isinstance(value, dict):

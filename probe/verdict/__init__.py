@@ -23,10 +23,10 @@ EXIT = {"usable": 0, "limited": 10, "blocked": 11, "unknown": 12}
 def judge(facts: dict[str, Any], servers: list[dict[str, Any]]) -> dict[str, Any]:
     """The verdict on `probe.host.observe`'s facts. Pure; never raises for facts that are missing.
 
-    `servers` are rows of `probe.clients.act.servers`. Returns {"schema", "user", "verdict", "recommended", "mechanisms":
-    {landlock, bubblewrap, podman, docker: {"state", "codes", "evidence", "remedies"}}, "scanner": {"state", "warning",
-    "codes"}, "servers": [{…, "isolation", "state"}], "findings": [{"code", "severity", "mechanism", "title", "evidence",
-    "remedies"}]}, findings by severity.
+    `servers` are rows of `probe.clients.act.servers`. Returns {"schema", "user", "verdict", "recommended",
+    "mechanisms": {landlock, bubblewrap, podman, docker: {"state", "codes", "evidence", "remedies"}}, "scanner":
+    {"state", "warning", "codes"}, "servers": [{…, "isolation", "state"}], "findings": [{"code", "severity",
+    "mechanism", "title", "evidence", "remedies"}]}, findings by severity.
 
     The verdict is "usable" when Landlock is; "limited" when Landlock is with limits, or another mechanism is usable in
     its place; "blocked" when nothing is; "unknown" when nothing is known to be and something is not known.
@@ -48,11 +48,21 @@ def judge(facts: dict[str, Any], servers: list[dict[str, Any]]) -> dict[str, Any
                         if mechanisms[name]["state"] == wanted), None)
     if mechanisms["landlock"]["state"] == "limited":
         recommended = "landlock"
-    return {"schema": SCHEMA, "user": facts.get("user"), "verdict": _overall(mechanisms), "recommended": recommended,
-            "mechanisms": mechanisms, "scanner": scanners, "servers": configured.judge(servers, mechanisms), "findings": findings}
+    return {
+        "schema": SCHEMA,
+        "user": facts.get("user"),
+        "verdict": _overall(mechanisms),
+        "recommended": recommended,
+        "mechanisms": mechanisms,
+        "scanner": scanners,
+        "servers": configured.judge(servers, mechanisms),
+        "findings": findings,
+    }
 
 
-def _said(seen: Seen, name: str, found: dict[str, Any], findings: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _said(
+    seen: Seen, name: str, found: dict[str, Any], findings: list[dict[str, Any]]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """No state but "usable" goes without a code that says why."""
     if found["state"] != "unknown" or any(entry["severity"] != "info" for entry in findings):
         return found, findings

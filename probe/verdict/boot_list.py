@@ -33,8 +33,15 @@ def remedies(seen: Seen) -> list[dict[str, Any]]:
         command = _update_grub(loader) if grub else APPLY.get(setting["file"], "true")
         return [remedy("lsm_edit_setting", file=setting["file"], parameter=setting["parameter"], old=setting["value"],
                        lsm=wanted, apply=command)]
-    names = {"grub": "lsm_grub", "grubby": "lsm_grubby", "systemd-boot": "lsm_systemd_boot", "kernelstub": "lsm_kernelstub",
-             "raspberry": "lsm_raspberry", "kernel-install": "lsm_kernel_install", "extlinux": "lsm_extlinux"}
+    names = {
+        "grub": "lsm_grub",
+        "grubby": "lsm_grubby",
+        "systemd-boot": "lsm_systemd_boot",
+        "kernelstub": "lsm_kernelstub",
+        "raspberry": "lsm_raspberry",
+        "kernel-install": "lsm_kernel_install",
+        "extlinux": "lsm_extlinux",
+    }
     chosen = names.get(loader, "lsm_other")
     where = seen.fact("boot.loader")["how"]
     if chosen == "lsm_grub" and not _reads_dropins(seen):

@@ -14,9 +14,13 @@ def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     state, causes = namespaces.judge(seen)
     run = seen.value("bubblewrap.run", {})
     program = seen.fact("bubblewrap.program")
-    evidence = {"path": seen.value("bubblewrap.program", {}).get("resolved"), "said": run.get("said") or None,
-                "stage": seen.value("namespaces.stages", {}).get("failed"), "errno": seen.value("namespaces.stages", {}).get("errno"),
-                "label": run.get("label") or seen.value("namespaces.stages", {}).get("label")}
+    evidence = {
+        "path": seen.value("bubblewrap.program", {}).get("resolved"),
+        "said": run.get("said") or None,
+        "stage": seen.value("namespaces.stages", {}).get("failed"),
+        "errno": seen.value("namespaces.stages", {}).get("errno"),
+        "label": run.get("label") or seen.value("namespaces.stages", {}).get("label"),
+    }
     if program["state"] != "known":
         if program["state"] == "unknown":
             return mechanism("unknown", causes, evidence), causes
@@ -95,7 +99,11 @@ def _fails(seen: Seen, run: dict[str, Any], namespaces_state: str) -> list[dict[
     if "mount proc" in said or "/proc/sys/kernel/overflow" in said:
         if not seen.container and seen.unit:
             outside = seen.filter_remedies("unit_allow_namespaces")
-        return [finding("BUBBLEWRAP_PROC_DENIED", NAME, {**around, "unit": (seen.unit or {}).get("name")}, [*cures, *outside])]
+        return [
+            finding(
+                "BUBBLEWRAP_PROC_DENIED", NAME, {**around, "unit": (seen.unit or {}).get("name")}, [*cures, *outside]
+            )
+        ]
     if "make / slave" in said:
         return [finding("BUBBLEWRAP_MOUNT_DENIED", NAME, around, [*cures, *outside])]
     if namespaces_state == "usable":

@@ -17,7 +17,9 @@ def judge(seen: Seen) -> list[dict[str, Any]]:
     findings += _container(seen) + _wsl(seen) + _unit(seen)
     if seen.value("context.snap"):
         findings.append(finding("CONTEXT_SNAP_CLIENT", None, {"name": seen.value("context.snap"), "label": seen.label}))
-    markers = [name for name in seen.value("context.markers", []) if name in ("GITHUB_ACTIONS", "GITLAB_CI", "CODESPACES")]
+    markers = [
+        name for name in seen.value("context.markers", []) if name in ("GITHUB_ACTIONS", "GITLAB_CI", "CODESPACES")
+    ]
     if markers:
         findings.append(finding("CONTEXT_CI", None, {"markers": markers}))
     scope = seen.value("lsm.yama_ptrace_scope", 0)
@@ -50,5 +52,11 @@ def _unit(seen: Seen) -> list[dict[str, Any]]:
     unit = seen.unit
     if not unit or seen.container or not (seen.seccomp or seen.no_new_privileges):
         return []
-    return [finding("CONTEXT_UNIT_HARDENED", None, {
-        "unit": unit["name"], "no_new_privileges": seen.no_new_privileges, "seccomp": seen.seccomp}, [remedy("probe_outside")])]
+    return [
+        finding(
+            "CONTEXT_UNIT_HARDENED",
+            None,
+            {"unit": unit["name"], "no_new_privileges": seen.no_new_privileges, "seccomp": seen.seccomp},
+            [remedy("probe_outside")],
+        )
+    ]

@@ -17,17 +17,37 @@ def judge(seen: Seen, servers: list[dict[str, Any]]) -> tuple[dict[str, Any], li
     client = clients[0] if clients else {}
     chosen = endpoints[0] if endpoints else {}
     origin = client_origin(seen)
-    evidence = {"client": client.get("path"), "client_origin": origin, "daemon_origin": daemon_origin(seen),
-                "socket": chosen.get("path"), "errno": None if chosen.get("state") == "answers" else chosen.get("state"),
-                "chosen_by": chosen.get("chosen_by")}
+    evidence = {
+        "client": client.get("path"),
+        "client_origin": origin,
+        "daemon_origin": daemon_origin(seen),
+        "socket": chosen.get("path"),
+        "errno": None if chosen.get("state") == "answers" else chosen.get("state"),
+        "chosen_by": chosen.get("chosen_by"),
+    }
     if seen.unknown("docker.clients"):
         return mechanism("unknown", [], evidence), []
     answers = [row for row in endpoints if row.get("state") == "answers"]
-    if not client and not answers and not _snap_signs(seen) and not any(row.get("state") in CLOSED for row in endpoints):
+    if (
+        not client
+        and not answers
+        and not _snap_signs(seen)
+        and not any(row.get("state") in CLOSED for row in endpoints)
+    ):
         findings = [finding("DOCKER_NOT_INSTALLED", NAME, {"searched": seen.fact("docker.clients")["how"]})]
         return mechanism("absent", findings, evidence), findings
-    findings = [] if client else [finding("DOCKER_CLIENT_MISSING", NAME, {"searched": seen.fact("docker.clients")["how"]},
-                                          [remedy("install_docker_client")])]
+    findings = (
+        []
+        if client
+        else [
+            finding(
+                "DOCKER_CLIENT_MISSING",
+                NAME,
+                {"searched": seen.fact("docker.clients")["how"]},
+                [remedy("install_docker_client")],
+            )
+        ]
+    )
     findings += _reach(seen, chosen, client)
     findings += _kind(seen, chosen, client)
     findings += _snap(seen, servers)
@@ -85,10 +105,19 @@ def _snap_signs(seen: Seen) -> list[str]:
 def _reach(seen: Seen, chosen: dict[str, Any], client: dict[str, Any]) -> list[dict[str, Any]]:
     state, path = chosen.get("state"), chosen.get("path")
     if not chosen or state == "not asked":
-        return [finding("DOCKER_REMOTE", NAME, {"scheme": chosen.get("scheme"), "chosen_by": chosen.get("chosen_by")})] \
-            if chosen.get("scheme") not in (None, "unix") else []
+        return (
+            [finding("DOCKER_REMOTE", NAME, {"scheme": chosen.get("scheme"), "chosen_by": chosen.get("chosen_by")})]
+            if chosen.get("scheme") not in (None, "unix")
+            else []
+        )
     if state == "answers":
-        return [finding("DOCKER_USABLE", NAME, {"client": client.get("path"), "origin": chosen.get("origin"), "version": chosen.get("version")})]
+        return [
+            finding(
+                "DOCKER_USABLE",
+                NAME,
+                {"client": client.get("path"), "origin": chosen.get("origin"), "version": chosen.get("version")},
+            )
+        ]
     if state in NOBODY:
         command = {"snap": "snap start docker", "desktop": "systemctl --user start docker-desktop"}.get(
             str(client.get("origin")), "systemctl start docker")
@@ -97,7 +126,9 @@ def _reach(seen: Seen, chosen: dict[str, Any], client: dict[str, Any]) -> list[d
     if state in CLOSED:
         group = seen.value("docker.group", {})
         if group.get("in_database") and not group.get("in_session"):
-            return [finding("DOCKER_GROUP_NOT_REFRESHED", NAME, {"socket": path, "group": group}, [remedy("new_session")])]
+            return [
+                finding("DOCKER_GROUP_NOT_REFRESHED", NAME, {"socket": path, "group": group}, [remedy("new_session")])
+            ]
         return [finding("DOCKER_NO_PERMISSION", NAME, {"socket": path, "errno": state, "group": group or None},
                         [remedy("wrap_instead"), remedy("rootless_docker"), remedy("docker_group", user=seen.user)])]
     return [finding("DOCKER_NO_ANSWER", NAME, {"socket": path, "said": state})]
@@ -129,7 +160,11 @@ def _snap(seen: Seen, servers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return []
     confined = confined_by_apparmor(seen)
     client, daemon = client_origin(seen), daemon_origin(seen)
-    findings = [finding("DOCKER_SNAP", NAME, {"client": client, "daemon": daemon, "signs": _snap_signs(seen), "confined": confined})]
+    findings = [
+        finding(
+            "DOCKER_SNAP", NAME, {"client": client, "daemon": daemon, "signs": _snap_signs(seen), "confined": confined}
+        )
+    ]
     if confined and daemon in ("snap", None):
         findings.append(_limit("DOCKER_SNAP_NO_NEW_PRIVILEGES", servers, {"daemon": daemon},
                                [remedy("docker_from_packages")], seen))
@@ -137,18 +172,29 @@ def _snap(seen: Seen, servers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         remedy("move_below_home", home=seen.home), remedy("absolute_paths"), remedy("docker_from_packages")], seen))
     if client == "snap":
         findings += _snap_client(seen)
-    leftovers = [path for path in seen.value("docker.package_files", []) if path != "/var/lib/docker" and "dockerd" not in path]
+    leftovers = [
+        path for path in seen.value("docker.package_files", []) if path != "/var/lib/docker" and "dockerd" not in path
+    ]
     if confined and leftovers:
-        findings.append(finding("DOCKER_SNAP_STALE_PROFILE", NAME, {"leftovers": leftovers}, [remedy("reload_docker_default")]))
+        findings.append(
+            finding("DOCKER_SNAP_STALE_PROFILE", NAME, {"leftovers": leftovers}, [remedy("reload_docker_default")])
+        )
     return findings
 
 
-def _limit(code: str, servers: list[dict[str, Any]], evidence: dict[str, Any], cures: list[dict[str, Any]], seen: Seen) -> dict[str, Any]:
+def _limit(
+    code: str, servers: list[dict[str, Any]], evidence: dict[str, Any], cures: list[dict[str, Any]], seen: Seen
+) -> dict[str, Any]:
     """One of snap's two limits, with the servers of this host that meet it."""
     hit = [(row, entry) for row in servers for entry in row["arguments"] if entry["code"] == code]
-    evidence = {**evidence, "servers": list(dict.fromkeys(row["server"] for row, _ in hit)),
-                "arguments": [{"server": row["server"], "flag": entry["flag"], "position": entry["position"], "says": entry["says"]}
-                              for row, entry in hit]}
+    evidence = {
+        **evidence,
+        "servers": list(dict.fromkeys(row["server"] for row, _ in hit)),
+        "arguments": [
+            {"server": row["server"], "flag": entry["flag"], "position": entry["position"], "says": entry["says"]}
+            for row, entry in hit
+        ],
+    }
     if servers:
         cures = [remedy("wrap_instead"), *cures]
     if code == "DOCKER_SNAP_NO_NEW_PRIVILEGES" and hit:
@@ -162,7 +208,9 @@ def _snap_client(seen: Seen) -> list[dict[str, Any]]:
     if seen.no_new_privileges:
         cures = [remedy("wrap_instead"), remedy("client_without_nnp")]
         if seen.unit:
-            cures.append(remedy("unit_for_snap", unit=seen.unit["name"], user_flag="--user " if seen.unit.get("user") else ""))
+            cures.append(
+                remedy("unit_for_snap", unit=seen.unit["name"], user_flag="--user " if seen.unit.get("user") else "")
+            )
         findings.append(finding("DOCKER_SNAP_CLIENT_NO_NEW_PRIVILEGES", NAME, {
             "no_new_privileges": True, "unit": (seen.unit or {}).get("name")}, cures))
     if not seen.home.startswith("/home/") and not seen.root:
@@ -180,16 +228,33 @@ def _mixed(seen: Seen) -> list[dict[str, Any]]:
     both = "/usr/bin/dockerd" in seen.value("docker.package_files", []) and bool(_snap_signs(seen))
     if not differ and not both and not {"snap", "package"} <= origins:
         return []
-    return [finding("DOCKER_MIXED_ORIGIN", NAME, {"client": client, "daemon": daemon, "clients": [row.get("path") for row in clients]},
-                    [remedy("one_docker")])]
+    return [
+        finding(
+            "DOCKER_MIXED_ORIGIN",
+            NAME,
+            {"client": client, "daemon": daemon, "clients": [row.get("path") for row in clients]},
+            [remedy("one_docker")],
+        )
+    ]
 
 
 def _rootless(seen: Seen) -> list[dict[str, Any]]:
     """rootlesskit is here, no rootless daemon answers, and AppArmor is in its way."""
     kit = seen.value("docker.rootlesskit", {})
     endpoints = seen.value("docker.endpoints", [])
-    if not kit or seen.root or not namespaces.restricted(seen) or any(row.get("state") == "answers" for row in endpoints):
+    if (
+        not kit
+        or seen.root
+        or not namespaces.restricted(seen)
+        or any(row.get("state") == "answers" for row in endpoints)
+    ):
         return []
     stages = seen.value("namespaces.stages", {})
-    return [finding("DOCKER_ROOTLESS_BLOCKED", NAME, {"path": kit.get("resolved"), "stage": stages.get("failed"), "errno": stages.get("errno")},
-                    [remedy("wrap_instead"), *namespaces.apparmor_remedies(seen, "rootlesskit")])]
+    return [
+        finding(
+            "DOCKER_ROOTLESS_BLOCKED",
+            NAME,
+            {"path": kit.get("resolved"), "stage": stages.get("failed"), "errno": stages.get("errno")},
+            [remedy("wrap_instead"), *namespaces.apparmor_remedies(seen, "rootlesskit")],
+        )
+    ]

@@ -6,11 +6,48 @@ import posixpath
 from typing import Any, Iterator
 
 # Options of `docker run` that take no value; every other one takes the next word when it has no "=" in it.
-BARE = frozenset("""
--i --interactive -t --tty --rm --init --privileged -d --detach --read-only -P --publish-all --no-healthcheck
---oom-kill-disable --sig-proxy --disable-content-trust -q --quiet --use-api-socket -it -ti -di -dt -dit -itd --help
-""".split())
-GLOBAL_WITH_VALUE = ("-H", "--host", "-c", "--context", "--config", "-l", "--log-level", "--tlscacert", "--tlscert", "--tlskey")
+BARE = frozenset(
+    [
+        "-i",
+        "--interactive",
+        "-t",
+        "--tty",
+        "--rm",
+        "--init",
+        "--privileged",
+        "-d",
+        "--detach",
+        "--read-only",
+        "-P",
+        "--publish-all",
+        "--no-healthcheck",
+        "--oom-kill-disable",
+        "--sig-proxy",
+        "--disable-content-trust",
+        "-q",
+        "--quiet",
+        "--use-api-socket",
+        "-it",
+        "-ti",
+        "-di",
+        "-dt",
+        "-dit",
+        "-itd",
+        "--help",
+    ]
+)
+GLOBAL_WITH_VALUE = (
+    "-H",
+    "--host",
+    "-c",
+    "--context",
+    "--config",
+    "-l",
+    "--log-level",
+    "--tlscacert",
+    "--tlscert",
+    "--tlskey",
+)
 RUNNING = ("run", "create", "exec")
 BINDS = ("-v", "--volume", "--mount")
 FILES = ("--env-file", "--cidfile", "--label-file", "--tmpfs-file")
@@ -62,7 +99,9 @@ def is_docker_run(argv: list[str]) -> bool:
 
 def _begin(argv: list[str]) -> int | None:
     """The position after `run`; None when this starts no container with docker."""
-    start = next((index for index, word in enumerate(argv) if posixpath.basename(word) in ("docker", "docker.exe")), None)
+    start = next(
+        (index for index, word in enumerate(argv) if posixpath.basename(word) in ("docker", "docker.exe")), None
+    )
     if start is None:
         return None
     index = start + 1

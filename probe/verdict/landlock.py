@@ -7,7 +7,7 @@ from . import boot_list
 from .seen import Seen, finding, mechanism, remedy
 
 NAME = "landlock"
-# (first ABI that has it, protection, what stands in on older kernels). The wrapper's plan is the authority; this is its summary.
+# (first ABI that has it, protection, what stands in on older kernels): a summary of what the wrapper's plan decides.
 NEWER = (
     (2, "rename and link between folders", None),
     (3, "truncation of files that are not granted for writing", "a filter"),
@@ -27,8 +27,12 @@ SOCKET_ACT = "connect_unix_socket"
 def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """(mechanism, findings)."""
     abi = seen.value("landlock.abi")
-    evidence: dict[str, Any] = {"abi": abi, "errata": seen.value("landlock.errata"), "errno": seen.why("landlock.abi") or None,
-                                "release": seen.value("kernel.release")}
+    evidence: dict[str, Any] = {
+        "abi": abi,
+        "errata": seen.value("landlock.errata"),
+        "errno": seen.why("landlock.abi") or None,
+        "release": seen.value("kernel.release"),
+    }
     if not isinstance(abi, int):
         findings = _not_there(seen)
         state = "blocked" if findings else "unknown"
@@ -45,21 +49,40 @@ def _not_there(seen: Seen) -> list[dict[str, Any]]:
     errno = seen.why("landlock.abi")
     around = seen.around
     if seen.value("context.wsl") == 1:
-        return [finding("CONTEXT_WSL1", NAME, {"release": seen.value("kernel.release")}, [remedy("wsl2", distribution="NAME")])]
+        return [
+            finding(
+                "CONTEXT_WSL1", NAME, {"release": seen.value("kernel.release")}, [remedy("wsl2", distribution="NAME")]
+            )
+        ]
     if seen.value("context.gvisor"):
         return [finding("CONTEXT_GVISOR", NAME, {"version": seen.value("kernel.version")}, [remedy("another_runtime")])]
     if errno == "EOPNOTSUPP":
         return [_off_at_boot(seen)]
     if errno == "ENOSYS":
         if seen.seccomp == 2:
-            return [finding("LANDLOCK_SECCOMP_ENOSYS", NAME, {"errno": errno, **around}, seen.filter_remedies("unit_allow_landlock"))]
+            return [
+                finding(
+                    "LANDLOCK_SECCOMP_ENOSYS",
+                    NAME,
+                    {"errno": errno, **around},
+                    seen.filter_remedies("unit_allow_landlock"),
+                )
+            ]
         return [finding("LANDLOCK_NOT_BUILT", NAME, {
             "errno": errno, "release": seen.value("kernel.release"),
             "built": seen.value("lsm.built", {}).get("CONFIG_SECURITY_LANDLOCK")}, _kernel(seen))]
     if errno in ("EPERM", "EACCES"):
-        return [finding("LANDLOCK_SECCOMP_EPERM", NAME, {"errno": errno, **around}, seen.filter_remedies("unit_allow_landlock"))]
+        return [
+            finding(
+                "LANDLOCK_SECCOMP_EPERM", NAME, {"errno": errno, **around}, seen.filter_remedies("unit_allow_landlock")
+            )
+        ]
     if errno == "SIGSYS":
-        return [finding("LANDLOCK_SECCOMP_KILL", NAME, {"signal": errno, **around}, seen.filter_remedies("unit_allow_landlock"))]
+        return [
+            finding(
+                "LANDLOCK_SECCOMP_KILL", NAME, {"signal": errno, **around}, seen.filter_remedies("unit_allow_landlock")
+            )
+        ]
     if errno.startswith("E") and errno.isupper():
         return [_refused(seen, "version", errno)]
     return []
@@ -82,16 +105,24 @@ def _off_at_boot(seen: Seen) -> dict[str, Any]:
                        [remedy("reboot", file=waiting["file"])])
     told = str(parameters.get("lsm", ""))
     if "landlock" in told.split(","):
-        return finding("LANDLOCK_BOOT_LIST_IGNORED", NAME, {"errno": "EOPNOTSUPP", "parameters": parameters, "active": active or None},
-                       [remedy("lsm_check_command_line", parameter="lsm", told=told)])
+        return finding(
+            "LANDLOCK_BOOT_LIST_IGNORED",
+            NAME,
+            {"errno": "EOPNOTSUPP", "parameters": parameters, "active": active or None},
+            [remedy("lsm_check_command_line", parameter="lsm", told=told)],
+        )
     return finding("LANDLOCK_OFF_AT_BOOT", NAME, {
         "errno": "EOPNOTSUPP", "active": active or None, "parameters": parameters, "loader": seen.value("boot.loader")},
         boot_list.remedies(seen))
 
 
 def _refused(seen: Seen, stage: str, errno: str) -> dict[str, Any]:
-    return finding("LANDLOCK_REFUSED", NAME, {"stage": stage, "errno": errno, "seccomp": seen.seccomp, "label": seen.label},
-                   [remedy("probe_outside")])
+    return finding(
+        "LANDLOCK_REFUSED",
+        NAME,
+        {"stage": stage, "errno": errno, "seccomp": seen.seccomp, "label": seen.label},
+        [remedy("probe_outside")],
+    )
 
 
 def _tests(seen: Seen) -> list[dict[str, Any]]:
@@ -125,9 +156,13 @@ def _tested(seen: Seen, abi: int) -> tuple[str, list[dict[str, Any]]]:
     findings += _sockets(seen, abi, passed)
     if any(entry["code"] in ("LANDLOCK_NO_RENAME_BETWEEN_FOLDERS", "LANDLOCK_SOCKETS_EXPOSED") for entry in findings):
         state = "limited"
-    snaps = [name for name in ("node", "npx", "python3", "uv", "uvx") if (seen.value(f"runtimes.{name}", {})).get("snap")]
+    snaps = [
+        name for name in ("node", "npx", "python3", "uv", "uvx") if (seen.value(f"runtimes.{name}", {})).get("snap")
+    ]
     if snaps:
-        findings.append(finding("RUNTIME_FROM_SNAP", NAME, {"names": snaps}, [remedy("runtime_not_snap", names=", ".join(snaps))]))
+        findings.append(
+            finding("RUNTIME_FROM_SNAP", NAME, {"names": snaps}, [remedy("runtime_not_snap", names=", ".join(snaps))])
+        )
         state = "limited"
     return state, findings
 
@@ -139,12 +174,16 @@ def _restrict_failed(seen: Seen, abi: int, restrict: dict[str, Any]) -> dict[str
     if errno == "EINVAL" and stage == "ruleset":
         return finding("LANDLOCK_ABI_LIES", NAME, {"abi": abi, "errno": errno}, [remedy("report_kernel")])
     if errno == "SIGSYS":
-        return finding("LANDLOCK_SECCOMP_KILL", NAME, {"signal": errno, **seen.around}, seen.filter_remedies("unit_allow_landlock"))
+        return finding(
+            "LANDLOCK_SECCOMP_KILL", NAME, {"signal": errno, **seen.around}, seen.filter_remedies("unit_allow_landlock")
+        )
     if errno in ("EPERM", "EACCES") and seen.label:
         return finding("LANDLOCK_REFUSED_BY_PROFILE", NAME, {"stage": stage, "errno": errno, "label": seen.label},
                        [remedy("profile_allow_landlock", label=seen.label)])
     if errno in ("EPERM", "ENOSYS") and seen.seccomp == 2:
-        return finding("LANDLOCK_SECCOMP_EPERM", NAME, {"errno": errno, **seen.around}, seen.filter_remedies("unit_allow_landlock"))
+        return finding(
+            "LANDLOCK_SECCOMP_EPERM", NAME, {"errno": errno, **seen.around}, seen.filter_remedies("unit_allow_landlock")
+        )
     return _refused(seen, stage, errno)
 
 
@@ -155,18 +194,33 @@ def _one_test(seen: Seen, abi: int, test: dict[str, Any]) -> list[dict[str, Any]
     open_ = [row["name"] for row in stages if row.get("wanted") == "denied" and row.get("got") == "allowed"]
     closed = [row for row in stages if row.get("wanted") == "allowed" and row.get("got") != "allowed"]
     if open_ and open_ != [SOCKET_ACT]:
-        return [finding("LANDLOCK_NOT_ENFORCED", NAME, {"abi": abi, "folder": folder, "acts": open_}, [remedy("report_kernel")])]
+        return [
+            finding(
+                "LANDLOCK_NOT_ENFORCED", NAME, {"abi": abi, "folder": folder, "acts": open_}, [remedy("report_kernel")]
+            )
+        ]
     if open_:
         return [_exposed(seen, abi)]
     if closed:
         kind = _file_system(seen, folder)
-        return [finding("LANDLOCK_FOLDER_ALLOW_FAILS", NAME, {"folder": folder, "type": kind, "errno": closed[0].get("errno")},
-                        [remedy("move_folder", folder=folder, type=kind or "its file system"), remedy("grant_parent")])]
+        return [
+            finding(
+                "LANDLOCK_FOLDER_ALLOW_FAILS",
+                NAME,
+                {"folder": folder, "type": kind, "errno": closed[0].get("errno")},
+                [remedy("move_folder", folder=folder, type=kind or "its file system"), remedy("grant_parent")],
+            )
+        ]
     return [_incomplete(folder, str(test.get("reason") or "no reason was given"))]
 
 
 def _incomplete(folder: str, reason: str) -> dict[str, Any]:
-    return finding("LANDLOCK_SELF_TEST_INCOMPLETE", NAME, {"folder": folder, "reason": reason}, [remedy("free_folder", folder=folder)])
+    return finding(
+        "LANDLOCK_SELF_TEST_INCOMPLETE",
+        NAME,
+        {"folder": folder, "reason": reason},
+        [remedy("free_folder", folder=folder)],
+    )
 
 
 def _file_system(seen: Seen, folder: str) -> str | None:
@@ -178,8 +232,17 @@ def _older(seen: Seen, abi: int) -> list[dict[str, Any]]:
     lacking = [row for row in NEWER if row[0] > abi]
     findings = []
     if lacking:
-        findings.append(finding("LANDLOCK_OLDER_ABI", NAME, {
-            "abi": abi, "by_filter": [row[1] for row in lacking if row[2]], "unavailable": [row[1] for row in lacking if not row[2]]}))
+        findings.append(
+            finding(
+                "LANDLOCK_OLDER_ABI",
+                NAME,
+                {
+                    "abi": abi,
+                    "by_filter": [row[1] for row in lacking if row[2]],
+                    "unavailable": [row[1] for row in lacking if not row[2]],
+                },
+            )
+        )
     if abi < 2:
         findings.append(finding("LANDLOCK_NO_RENAME_BETWEEN_FOLDERS", NAME, {"abi": abi}, _kernel(seen)))
     return findings
@@ -189,7 +252,9 @@ def _sockets(seen: Seen, abi: int, passed: list[dict[str, Any]]) -> list[dict[st
     reachable = _strong(seen)
     if not reachable:
         return []
-    seen_closed = all(any(row["name"] == SOCKET_ACT and row["got"] == "denied" for row in test.get("stages") or []) for test in passed)
+    seen_closed = all(
+        any(row["name"] == SOCKET_ACT and row["got"] == "denied" for row in test.get("stages") or []) for test in passed
+    )
     if not seen_closed:
         return [_exposed(seen, abi)]
     if abi >= 9:
@@ -200,11 +265,20 @@ def _sockets(seen: Seen, abi: int, passed: list[dict[str, Any]]) -> list[dict[st
 
 def _exposed(seen: Seen, abi: int) -> dict[str, Any]:
     reachable = _strong(seen)
-    return finding("LANDLOCK_SOCKETS_EXPOSED", NAME, {"abi": abi, "sockets": reachable}, [*_leave(reachable), remedy("report_kernel")])
+    return finding(
+        "LANDLOCK_SOCKETS_EXPOSED",
+        NAME,
+        {"abi": abi, "sockets": reachable},
+        [*_leave(reachable), remedy("report_kernel")],
+    )
 
 
 def _leave(paths: list[str]) -> list[dict[str, Any]]:
-    return [remedy("leave_group", sockets=", ".join(paths))] if any(path.startswith(("/var/run/", "/run/containerd")) for path in paths) else []
+    return (
+        [remedy("leave_group", sockets=", ".join(paths))]
+        if any(path.startswith(("/var/run/", "/run/containerd")) for path in paths)
+        else []
+    )
 
 
 def _strong(seen: Seen) -> list[str]:

@@ -37,13 +37,17 @@ def _failed(seen: Seen, stages: dict[str, Any]) -> dict[str, Any]:
         return finding(code, "bubblewrap", {**evidence, **more}, [remedy("use_landlock"), *cures])
 
     if STRIPPED in label:
-        return found("USERNS_APPARMOR_RESTRICTED", apparmor_remedies(seen), restrict=seen.value("namespaces.apparmor_restrict"))
+        return found(
+            "USERNS_APPARMOR_RESTRICTED", apparmor_remedies(seen), restrict=seen.value("namespaces.apparmor_restrict")
+        )
     if errno == "SIGSYS":
         return found("USERNS_SECCOMP", seen.filter_remedies("unit_allow_namespaces"), **seen.around)
     if stage == FIRST:
         return _not_made(seen, errno, found)
     if errno in DENIED and restricted(seen) and not seen.root:
-        return found("USERNS_APPARMOR_RESTRICTED", apparmor_remedies(seen), restrict=seen.value("namespaces.apparmor_restrict"))
+        return found(
+            "USERNS_APPARMOR_RESTRICTED", apparmor_remedies(seen), restrict=seen.value("namespaces.apparmor_restrict")
+        )
     if errno in DENIED and stage in MOUNTING:
         cures = [remedy("container_outside")] if seen.container else [remedy("probe_outside")]
         return found("USERNS_MOUNT_DENIED", cures, container=seen.container)

@@ -25,7 +25,11 @@ def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         return mechanism("blocked", findings, evidence), findings
     if state == "unknown" and not answering and not seen.root:
         return mechanism("unknown", [], evidence), []
-    ids = {"subuid": seen.value("podman.subuid"), "subgid": seen.value("podman.subgid"), "newuidmap": seen.value("podman.newuidmap")}
+    ids = {
+        "subuid": seen.value("podman.subuid"),
+        "subgid": seen.value("podman.subgid"),
+        "newuidmap": seen.value("podman.newuidmap"),
+    }
     findings = [finding("PODMAN_USABLE", NAME, {"path": evidence["path"], "subordinate_ids": ids["subuid"]})]
     if not seen.root and not answering and not (ids["subuid"] and ids["subgid"] and ids["newuidmap"]):
         findings.append(finding("PODMAN_NO_SUBORDINATE_IDS", NAME, ids, [remedy("subordinate_ids", user=seen.user)]))

@@ -1,4 +1,4 @@
-"""Whether scanners that run in containers can do their work here. It has nothing to do with how servers are isolated."""
+"""Whether scanners that run in containers can do their work here, however the servers are isolated."""
 from __future__ import annotations
 
 from typing import Any
@@ -18,16 +18,28 @@ def judge(seen: Seen, mechanisms: dict[str, Any]) -> tuple[dict[str, Any], list[
     docker, podman = mechanisms["docker"], mechanisms["podman"]
     if docker["state"] in ("usable", "limited"):
         if daemon_origin(seen) == "snap" and confined_by_apparmor(seen):
-            reason = "snap's Docker cannot start containers with no-new-privileges and sees only the visible part of the home folder"
-            entry = finding("SCANNER_DEGRADED", None, {"reason": reason}, [
-                remedy("drop_option", options="no-new-privileges", servers="the scanner"), remedy("docker_from_packages")])
+            reason = (
+                "snap's Docker cannot start containers with no-new-privileges and sees only the visible part of the "
+                "home folder"
+            )
+            entry = finding(
+                "SCANNER_DEGRADED",
+                None,
+                {"reason": reason},
+                [
+                    remedy("drop_option", options="no-new-privileges", servers="the scanner"),
+                    remedy("docker_from_packages"),
+                ],
+            )
             return _answer("degraded", reason, entry), [entry]
         return {"state": "usable", "warning": None, "codes": []}, []
     if podman["state"] in ("usable", "limited"):
         return {"state": "usable", "warning": None, "codes": []}, []
     state = "unknown" if "unknown" in (docker["state"], podman["state"]) else "unavailable"
     worst = docker["state"] if docker["state"] != "absent" else podman["state"]
-    codes = ", ".join(code for code in [*docker["codes"], *podman["codes"]] if not code.endswith(("_NOT_INSTALLED", "_USABLE")))
+    codes = ", ".join(
+        code for code in [*docker["codes"], *podman["codes"]] if not code.endswith(("_NOT_INSTALLED", "_USABLE"))
+    )
     reason = REASONS.get(worst, REASONS["unknown"]) + (f" ({codes})" if codes else "")
     entry = finding("SCANNER_UNAVAILABLE", None, {"reason": reason})
     return _answer(state, reason, entry), [entry]

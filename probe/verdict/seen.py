@@ -127,4 +127,9 @@ def mechanism(state: str, findings: list[dict[str, Any]], evidence: dict[str, An
     for entry in sorted(findings, key=lambda row: order.index(row["severity"])):
         for cure in entry["remedies"]:
             kept.setdefault(cure["text"], cure)
-    return {"state": state, "codes": [entry["code"] for entry in findings], "evidence": evidence, "remedies": list(kept.values())}
+    return {
+        "state": state,
+        "codes": [entry["code"] for entry in findings],
+        "evidence": evidence,
+        "remedies": list(kept.values()),
+    }
