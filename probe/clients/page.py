@@ -40,7 +40,8 @@ def page() -> str:
     ]
     parts.append("\n".join(["| what | why |", "|---|---|", *rows]) + "\n")
     parts.append("Not found by `probe servers` at all:\n")
-    parts.append("\n".join(["| what | why |", "|---|---|", *(f"| {what} | {why} |" for what, why in OUT_OF_REACH)]) + "\n")
+    rows = [f"| {what} | {why} |" for what, why in OUT_OF_REACH]
+    parts.append("\n".join(["| what | why |", "|---|---|", *rows]) + "\n")
     parts.append("## Variables in paths\n")
     rows = [f"| `{name}` | {f'`{default}`' if default else 'no such file then'} |" for name, default in FOLDERS.items()]
     parts.append("\n".join(["| variable | when it is not set |", "|---|---|", *rows]) + "\n")
