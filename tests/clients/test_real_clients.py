@@ -38,7 +38,9 @@ def config(client: str, server: list[str]) -> tuple[str, str]:
         return ".codex/config.toml", "\n".join([*lines, "[mcp_servers.memory.env]", 'K = "v"', ""])
     if client == "opencode":
         entry = {"type": "local", "command": server, "environment": {"K": "v"}}
-        return ".config/opencode/opencode.jsonc", '{ // mine\n  "mcp": {"memory": %s},\n}\n' % json.dumps(entry)
+        schema = '"$schema": "https://opencode.ai/config.json"'  # which the client adds itself when it is missing
+        text = "{ // mine\n  %s,\n  \"mcp\": {\"memory\": %s},\n}\n" % (schema, json.dumps(entry))
+        return ".config/opencode/opencode.jsonc", text
     entry = {"command": command, "args": args, "env": {"K": "v"}}
     return ".gemini/settings.json", '{ // mine\n  "mcpServers": {"memory": %s}\n}\n' % json.dumps(entry)
 
