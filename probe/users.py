@@ -134,7 +134,7 @@ def _become(user: User) -> None:
 
 
 def _read_until(reading: int, end: float) -> str | None:
-    parts = []
+    parts: list[bytes] = []
     while True:
         left = end - time.monotonic()
         if left <= 0 or not select.select([reading], [], [], left)[0]:

@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-PERSON = "mcp-confine-test"
+# Each worker of pytest-xdist has a user of its own.
+PERSON = f"mcp-confine-test{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 
 
 def pytest_addoption(parser):

@@ -52,11 +52,13 @@ class _Talk:
     """One conversation. Both pipes are read together, so a server that talks a lot on stderr never blocks."""
 
     def __init__(self, server: subprocess.Popen[bytes], end: float) -> None:
+        assert server.stdin and server.stdout and server.stderr
         self.server, self.end = server, end
+        self.input, self.output, self.errors = server.stdin, server.stdout, server.stderr
         self.pending = b""
         self.last_words = b""
-        for stream in (server.stdout, server.stderr):
-            os.set_blocking(stream.fileno(), False)  # type: ignore[union-attr]
+        for stream in (self.output, self.errors):
+            os.set_blocking(stream.fileno(), False)
 
     def introduce(self) -> int | None:
         result = self._ask(1, "initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": CLIENT})
@@ -89,8 +91,8 @@ class _Talk:
 
     def _say(self, message: dict[str, Any]) -> None:
         try:
-            self.server.stdin.write(json.dumps(message).encode() + b"\n")  # type: ignore[union-attr]
-            self.server.stdin.flush()  # type: ignore[union-attr]
+            self.input.write(json.dumps(message).encode() + b"\n")
+            self.input.flush()
         except OSError:
             pass  # the server is gone; reading says how
 
@@ -112,11 +114,11 @@ class _Talk:
         left = self.end - time.monotonic()
         if left <= 0:
             raise HandshakeFailed(f"no answer to {method} in time")
-        out, err = self.server.stdout, self.server.stderr
-        ready, _, _ = select.select([out, err] if not err.closed else [out], [], [], left)  # type: ignore[union-attr]
+        open_streams = [stream for stream in (self.output, self.errors) if not stream.closed]
+        ready, _, _ = select.select(open_streams, [], [], left)
         for stream in ready:
             part = stream.read(1 << 16)
-            if stream is err:
+            if stream is self.errors:
                 self.last_words = (self.last_words + (part or b""))[-STDERR_KEPT:]
                 if part == b"":
                     stream.close()
@@ -136,9 +138,8 @@ class _Talk:
         return f"exit {code}" if code >= 0 else f"killed by signal {-code}"
 
     def _drain(self) -> None:
-        err = self.server.stderr
-        if err and not err.closed:
-            self.last_words = (self.last_words + (err.read() or b""))[-STDERR_KEPT:]
+        if not self.errors.closed:
+            self.last_words = (self.last_words + (self.errors.read() or b""))[-STDERR_KEPT:]
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:

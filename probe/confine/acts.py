@@ -235,7 +235,7 @@ def main(places):
                 act(places)
                 said = "allowed"
             except OSError as problem:
-                said = errno.errorcode.get(problem.errno, type(problem).__name__)
+                said = errno.errorcode.get(problem.errno or 0, type(problem).__name__)
             except BaseException as problem:
                 said = type(problem).__name__
             os.write(writing, said.encode())

@@ -117,6 +117,7 @@ def recognise(command: list) -> Recognised:
     """The preset for a command, by its words alone; an unknown command gets an empty one called "none"."""
     base = _base(command[0])
     row = LAUNCHERS.get(base)
+    fetching = False
     if not row:
         found = Recognised("none")
         found.package = base
@@ -124,12 +125,10 @@ def recognise(command: list) -> Recognised:
         kind, fetches, found = row[0], row[1], Recognised(base)
         found.environment, found.variables, found.carried, found.programs = row[2:]
         _look_inside(found, kind, command[1:])
-        if fetches and kind == "script":
-            fetches = False
+        fetching = fetches and kind != "script"
     rules = SERVERS.get(found.package) or SERVERS.get(found.package.replace("_", "-"))
     if rules:
         found.name = f"{found.name}: {found.package}" if row else found.package
-        fetching = bool(row) and row[1] and row[0] != "script"
         for rule in rules:
             option, _, value = rule.partition(" ")
             if fetching and option in ("--net", "--connect"):

@@ -45,8 +45,8 @@ KERNEL_SURFACE: tuple[Rule, ...] = (
     ("add_key", (), errno.ENOSYS),
     ("request_key", (), errno.ENOSYS),
     # Segments and queues of the user's other programs, reached by number; no Landlock right covers them.
-    *[(name, (), errno.ENOSYS) for name in ("shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget",
-                                            "semop", "semtimedop", "semctl")],
+    *[(name, (), errno.ENOSYS) for name in
+      ("shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl")],
     ("bpf", (), errno.EPERM),
     ("perf_event_open", (), errno.EPERM),
     ("userfaultfd", (), errno.EPERM),

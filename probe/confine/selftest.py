@@ -123,7 +123,7 @@ def _judge(launch: Launch, without: dict, confined: dict, after_exec: bool) -> d
 
 def _try(places: dict, launch: "Launch | None") -> tuple:
     """What came of each act, tried by a fresh interpreter, and whether it was a fresh one."""
-    source = acts.__loader__.get_source(acts.__name__)
+    source = acts.__spec__.loader.get_source(acts.__name__)  # type: ignore[union-attr]
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -134,7 +134,7 @@ def _try(places: dict, launch: "Launch | None") -> tuple:
             arguments = [sys.executable, "-IS", "-c", source, json.dumps(places)]
             variables = launch.variables if launch else posix.environ
             try:
-                os.execve(sys.executable, arguments, variables)  # type: ignore[arg-type]
+                os.execve(sys.executable, arguments, variables)
             except PermissionError:
                 # This interpreter lies where the policy grants nothing: the acts are then tried without a new one.
                 os.write(1, b"same process\n")

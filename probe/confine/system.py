@@ -12,18 +12,18 @@ CLOEXEC_PATH = posix.O_PATH | posix.O_CLOEXEC
 try:
     import _ctypes
 
-    class _Long(_ctypes._SimpleCData):  # type: ignore[name-defined,misc]
+    class _Long(_ctypes._SimpleCData):
         _type_ = "l"
 
-    class _SystemCall(_ctypes.CFuncPtr):  # type: ignore[name-defined,misc]
+    class _SystemCall(_ctypes.CFuncPtr):
         _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
         _restype_ = _Long
 
-    class _Bytes(_ctypes.Array):  # type: ignore[name-defined,misc]
+    class _Bytes(_ctypes.Array):
         _type_ = type("_Char", (_ctypes._SimpleCData,), {"_type_": "c"})
         _length_ = 4096 * 8
 
-    _syscall = _SystemCall(_ctypes.dlsym(_ctypes.dlopen(None, 2), "syscall"))
+    _syscall = _SystemCall(_ctypes.dlsym(_ctypes.dlopen(None, 2), "syscall"))  # type: ignore[arg-type]
     _get_errno, _address, _buffer = _ctypes.get_errno, _ctypes.addressof, _Bytes
 except (ImportError, AttributeError, TypeError):  # another Python, or a CPython that moved its private parts
     import ctypes

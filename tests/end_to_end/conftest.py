@@ -1,10 +1,10 @@
 """Real servers from npm and PyPI, a real client, a home of its own, and the playbooks as a person runs them."""
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -17,7 +17,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent  # ansible-playbook and uvx live beside this interpreter
 CLIENTS = ROOT / ".lab" / "npm"
-CLONE_NEWNS = 0x00020000
 SECRET = "tok-9f3c-never-shown"
 
 
@@ -48,8 +47,8 @@ class Run:
 class Workstation:
     """A home with a client's config in it, on this very host."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, enter: list[str]) -> None:
+        self.home, self.enter = home, enter
         self.config = home / ".claude.json"
         self.wrapper = "/usr/local/bin/mcp-confine" if os.geteuid() == 0 else str(home / ".local/bin/mcp-confine")
         self.environment = {
@@ -60,9 +59,19 @@ class Workstation:
 
     def play(self, name: str, *options: str) -> Run:
         """Runs a playbook on this host."""
-        ran = subprocess.run(["ansible-playbook", f"playbooks/{name}.yml", *options], cwd=ROOT, text=True,
-                             env=self.environment, capture_output=True, timeout=900)
+        # This user alone: other tests of the same run may have users of their own on this host.
+        whose = json.dumps({"mcp_confine_users": [pwd.getpwuid(os.geteuid()).pw_name]})
+        ran = self.run(["ansible-playbook", f"playbooks/{name}.yml", "-e", whose, *options], cwd=ROOT)
         return Run(ran.returncode, ran.stdout + ran.stderr)
+
+    def run(self, argv: list, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
+        """A command of this workstation's user, by default in the home."""
+        enter = [word if not word.startswith("--wdns=") else f"--wdns={cwd or self.home}" for word in self.enter]
+        return subprocess.run([*enter, *argv], cwd=cwd or self.home, env={**self.environment, **environment}, text=True,
+                              capture_output=True, timeout=900)
+
+    def installed(self) -> bool:
+        return self.run(["test", "-e", self.wrapper]).returncode == 0
 
     def servers(self) -> dict:
         return json.loads(self.config.read_text())["mcpServers"]
@@ -80,24 +89,28 @@ class Workstation:
 
 
 @pytest.fixture(scope="module")
-def own_usr_local():
-    """For root: a /usr/local that only this process and its children see, so the machine's own stays as it is."""
+def enter():
+    """The words that run a command where /usr/local is a copy: the machine's own, and its wrapper, stay as they are."""
     if os.geteuid() != 0:
+        yield []
         return
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
-        pytest.fail(f"cannot get a mount namespace: {os.strerror(ctypes.get_errno())}")
-    layers = tempfile.mkdtemp(prefix="usr-local-", dir="/opt")
-    for command in (["mount", "--make-rprivate", "/"], ["mount", "-t", "tmpfs", "tmpfs", layers],
-                    ["mkdir", f"{layers}/upper", f"{layers}/work"],
-                    ["mount", "-t", "overlay", "-o",
-                     f"lowerdir=/usr/local,upperdir={layers}/upper,workdir={layers}/work", "overlay", "/usr/local"]):
-        subprocess.run(command, check=True)
-    # The machine's own wrapper, if it has one, is not part of the story.
-    subprocess.run(["rm", "-rf", "/usr/local/bin/mcp-confine", "/usr/local/lib/mcp-confine"], check=True)
+    place = tempfile.mkdtemp(prefix="namespace-", dir="/opt")
+    handle = f"{place}/mnt"
+    Path(handle).touch()
+    subprocess.run(["mount", "--bind", place, place], check=True)
+    subprocess.run(["mount", "--make-private", place], check=True)
+    subprocess.run(["unshare", f"--mount={handle}", "sh", "-ec", """
+        mkdir /tmp/layers-$$; mount -t tmpfs tmpfs /tmp/layers-$$; mkdir /tmp/layers-$$/upper /tmp/layers-$$/work
+        mount -t overlay -o lowerdir=/usr/local,upperdir=/tmp/layers-$$/upper,workdir=/tmp/layers-$$/work o /usr/local
+        rm -rf /usr/local/bin/mcp-confine /usr/local/lib/mcp-confine"""], check=True)
+    yield ["nsenter", f"--mount={handle}", f"--wdns={ROOT}"]
+    subprocess.run(["umount", handle], check=True)
+    subprocess.run(["umount", place], check=True)
+    shutil.rmtree(place)
 
 
 @pytest.fixture(scope="module")
-def workstation(landlock_abi, own_usr_local):
+def workstation(landlock_abi, enter):
     """The acceptance case: a filesystem server, a git server and a remote one, in Claude Code's own file."""
     # Not below /tmp and not hidden: a home like others, which the servers' working directories may be in.
     place = Path(tempfile.mkdtemp(prefix="workstation-", dir="/opt" if os.geteuid() == 0 else Path.home()))
@@ -123,5 +136,5 @@ def workstation(landlock_abi, own_usr_local):
   }}
 }}
 """)
-    yield Workstation(home)
+    yield Workstation(home, enter)
     shutil.rmtree(place)
