@@ -33,14 +33,15 @@ class Plan(NamedTuple):
     notices: list[str]
 
 
-def servers(home: str, projects: list[str]) -> list[dict[str, Any]]:
+def servers(home: str, projects: list[str], wrapper: str = "") -> list[dict[str, Any]]:
     """Every server in this user's client files and in those of the projects, with its state.
 
     Each: client, file, scope, server, project, transport ("stdio", "remote" or "unknown"), state ("confined",
     "unconfined", "remote", "never_wrapped", "refused" or "unreadable"), reason, command (base name), args_masked.
-    A file that cannot be read is one row without a server.
+    A file that cannot be read is one row without a server. `wrapper` is a path that counts as the wrapper's beside the
+    usual ones and those that were written for this user.
     """
-    around = scene(home, [os.path.abspath(project) for project in projects])
+    around = scene(home, [os.path.abspath(project) for project in projects], wrapper=wrapper)
     return [row for file in config_files(home, around.projects, os.environ) for row in listed(file, around)]
 
 
@@ -69,23 +70,27 @@ def set_state(home: str, wish: dict[str, Any]) -> dict[str, Any]:
     asked = frozenset(wish.get("servers") or [])
     around = scene(home, projects, bool(wish.get("include_tracked")), asked, wrapper=wrapper)
     answer: dict[str, Any] = {"changed": False, "files": [], "servers": [], "problems": [], "notices": []}
-    with contextlib.nullcontext() if dry else around.memory.alone():
-        if state == "confined" and not dry:
+    files = config_files(home, projects, os.environ, wish.get("clients"))
+    with contextlib.nullcontext() if dry or not files else around.memory.alone():
+        if state == "confined" and files and not dry:
             around.memory.remember_wrapper(wrapper)
-        for file in config_files(home, projects, os.environ, wish.get("clients")):
+        for file in files:
             _set_file(file, around, wish, answer)
     answer["changed"] = any(file["changed"] for file in answer["files"])
+    there = {name for row in answer["servers"] for name in (row["server"], f"{row['client']}:{row['server']}")}
+    missing = sorted(mask.line(name) for name in asked - there)
+    answer["notices"] += [f"no server named {name} in these files" for name in missing]
     answer["notices"] = list(dict.fromkeys(answer["notices"]))
     return answer
 
 
-def launches(home: str, projects: list[str]) -> list[dict[str, Any]]:
+def launches(home: str, projects: list[str], wrapper: str = "") -> list[dict[str, Any]]:
     """The confined servers as their clients would start them.
 
     Each: client, file, server, argv, env (the entry's own), cwd (None: the client's), problem. When the client alone
     can fill in a variable, `problem` names it and argv is empty. Holds secrets: for memory only.
     """
-    around = scene(home, [os.path.abspath(project) for project in projects])
+    around = scene(home, [os.path.abspath(project) for project in projects], wrapper=wrapper)
     result = []
     for file in config_files(home, around.projects, os.environ):
         if file.place.format == "opaque":
@@ -151,7 +156,8 @@ def _plan(file: ConfigFile, around: Scene, wish: dict[str, Any], seen: Sight) ->
     notices: list[str] = []
     keys = [key(entry.path, entry.holds) for entry, _, _ in seen.servers]
     records = around.memory.edits(os.path.realpath(file.path))
-    kept = {name: record for name, record in records.items() if name in keys}
+    wrapped_now = {name for name, (_, decision, _) in zip(keys, seen.servers) if decision.wrapping is not None}
+    kept = {name: record for name, record in records.items() if name in wrapped_now}
     for name, (entry, decision, surroundings) in zip(keys, seen.servers):
         if keys.count(name) > 1 or not _meant(file, entry, wish):
             continue
@@ -160,7 +166,7 @@ def _plan(file: ConfigFile, around: Scene, wish: dict[str, Any], seen: Sight) ->
             if wish["state"] == "unconfined":
                 if wrapped is None:
                     continue
-                change = edit.release(editor, seen.data, entry, wrapped, records.get(name))
+                change = edit.release(editor, seen.data, entry, wrapped, kept.get(name))
                 kept.pop(name, None)
                 if not change.exact:
                     notices.append(

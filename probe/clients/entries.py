@@ -119,8 +119,10 @@ def is_remote(entry: Entry, client: Client) -> bool:
     """Whether the entry names a server somewhere else. A command wins over a URL unless the type says remote."""
     if entry.text("type", "transport", "protocol").lower() in REMOTE_TYPES:
         return True
+    transport = entry.node.get("transport")
+    bodies = [entry.node, entry.body] if transport is None else [entry.node, entry.body, transport]
     return entry.command is None and any(
-        body.get(key) is not None for body in (entry.body, entry.node) for key in ("url", *client.remote)
+        body.get(key) is not None for body in bodies for key in ("url", *client.remote)
     )
 
 

@@ -204,6 +204,7 @@ def _put_back(temporary: str, real: str, ours: bytes) -> None:
 def _sync_folder(folder: str) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(handle)
+        with contextlib.suppress(OSError):  # some file systems cannot; the file is in place all the same
+            os.fsync(handle)
     finally:
         os.close(handle)

@@ -57,8 +57,9 @@ def sight(file: ConfigFile, scene: Scene, data: bytes, strict: bool = True) -> S
     holder = "" if scene.include_tracked or not listed else look.tracked(os.path.realpath(file.path))
     reason = f"its file is under version control ({holder}); ask for such files to include them" if holder else ""
     isolation = next((node.plain() for path, _, node in found if path == ("docker_isolation",)), None)
+    keys = [key(entry.path, entry.holds) for entry in listed]
     result = []
-    for entry in listed:
+    for name, entry in zip(keys, listed):
         argv = entry.argv()
         around = Surroundings(
             known=scene.known,
@@ -66,7 +67,7 @@ def sight(file: ConfigFile, scene: Scene, data: bytes, strict: bool = True) -> S
             program=look.program(argv, scene.home) if argv else Program(),
             asked=bool(scene.asked & {entry.server, f"{file.client.name}:{entry.server}"}),
             listed=lists.reason(file.client.lists, scene.home, project(file, entry), entry.server, argv),
-            file=reason,
+            file=reason if keys.count(name) == 1 else "another server of the same list has its name; rename one",
             isolation=_isolation(isolation),
         )
         result.append((entry, decide(entry, file.client, file.place, around), around))
@@ -86,9 +87,15 @@ def listed(file: ConfigFile, scene: Scene) -> list[dict[str, Any]]:
     if file.place.format == "opaque":
         return [_row(file, "never_wrapped", file.place.fixed, "unknown")]
     try:
-        return rows(file, scene, sight(file, scene, contents(file.path)))
+        seen = sight(file, scene, contents(file.path))
     except (OSError, DocumentError) as problem:
         return [_row(file, "unreadable", said(problem), "unknown")]
+    result = rows(file, scene, seen)
+    for row, (_, decision, _) in zip(result, seen.servers):
+        path = decision.wrapping.path if decision.wrapping else ""
+        if row["state"] == "confined" and not os.path.exists(path):
+            row["reason"] = f"it cannot start: {path} is not there; install the wrapper or confine it again"
+    return result
 
 
 def rows(file: ConfigFile, scene: Scene, seen: Sight) -> list[dict[str, Any]]:
@@ -99,8 +106,6 @@ def rows(file: ConfigFile, scene: Scene, seen: Sight) -> list[dict[str, Any]]:
         refusal = refused(file, scene, seen.data, entry) if state == "unconfined" else ""
         if refusal:
             state, reason = "refused", refusal
-        if state == "confined" and decision.wrapping and not os.path.exists(decision.wrapping.path):
-            reason = f"it cannot start: {decision.wrapping.path} is not there; install the wrapper or confine it again"
         transport = "remote" if state == "remote" else "stdio" if entry.command is not None else "unknown"
         argv = entry.argv()
         result.append({

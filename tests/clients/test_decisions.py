@@ -49,6 +49,7 @@ def test_remote_servers_have_no_process(entry):
         ("windsurf", {"serverUrl": "https://x"}),
         ("gemini-cli", {"httpUrl": "https://x"}),
         ("antigravity", {"serverUrl": "x"}),
+        ("cline", {"transport": {"type": "sse", "url": "https://x"}}),
     ],
 )
 def test_each_clients_own_mark_of_a_remote_server_is_known(client, entry):

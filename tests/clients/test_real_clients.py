@@ -39,10 +39,10 @@ def config(client: str, server: list[str]) -> tuple[str, str]:
     if client == "opencode":
         entry = {"type": "local", "command": server, "environment": {"K": "v"}}
         schema = '"$schema": "https://opencode.ai/config.json"'  # which the client adds itself when it is missing
-        text = "{ // mine\n  %s,\n  \"mcp\": {\"memory\": %s},\n}\n" % (schema, json.dumps(entry))
+        text = "{ // mine\n  " + schema + ',\n  "mcp": {"memory": ' + json.dumps(entry) + "},\n}\n"
         return ".config/opencode/opencode.jsonc", text
     entry = {"command": command, "args": args, "env": {"K": "v"}}
-    return ".gemini/settings.json", '{ // mine\n  "mcpServers": {"memory": %s}\n}\n' % json.dumps(entry)
+    return ".gemini/settings.json", '{ // mine\n  "mcpServers": {"memory": ' + json.dumps(entry) + "}\n}\n"
 
 
 @pytest.mark.parametrize(

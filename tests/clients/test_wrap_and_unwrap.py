@@ -226,6 +226,39 @@ def test_only_the_servers_and_clients_that_were_named_change(home, cursor):
         home.confine(clients=["nonsense"])
 
 
+def test_two_servers_of_one_name_in_a_list_are_left_alone(home):
+    server = {"name": "twin", "command": "npx"}
+    file = home.put(".mcpproxy/mcp_config.json", json.dumps({"mcpServers": [server, server, {**server, "name": "x"}]}))
+    rows = home.confine()["servers"]
+    assert [row["state"] for row in rows] == ["never_wrapped", "never_wrapped", "confined"]
+    assert "has its name" in rows[0]["reason"] and file.read_text().count(WRAPPER) == 1
+
+
+def test_a_home_without_client_files_stays_empty(home):
+    assert home.confine() == {"changed": False, "files": [], "servers": [], "problems": [], "notices": []}
+    assert os.listdir(home.path) == []
+
+
+def test_a_name_that_no_server_has_is_said(home, cursor):
+    notices = home.confine(servers=["fs", "cursor:bare", "nobody"])["notices"]
+    assert notices[-1] == "no server named nobody in these files"
+
+
+def test_a_record_of_an_entry_that_somebody_gave_back_by_hand_is_no_conflict_later(home, cursor):
+    home.confine()
+    cursor.write_text(CONFIG.replace('"npx"', '"pnpx"'))
+    assert not home.release()["changed"]
+    assert home.confine()["changed"]
+    assert home.release()["problems"] == []
+    assert cursor.read_text() == CONFIG.replace('"npx"', '"pnpx"')
+
+
+def test_a_confined_server_whose_wrapper_is_gone_is_said_to_be_unable_to_start(home, cursor):
+    home.set_state("confined", wrapper="/opt/gone/bin/mcp-confine")
+    row = home.servers()["fs"]
+    assert row["state"] == "confined" and "/opt/gone/bin/mcp-confine is not there" in row["reason"]
+
+
 def test_a_server_that_failed_its_proof_is_left_alone_until_something_changes(home, cursor):
     home.confine()
     refused = [
