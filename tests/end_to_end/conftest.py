@@ -4,7 +4,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pwd
 import re
 import shutil
 import subprocess
@@ -59,9 +58,7 @@ class Workstation:
 
     def play(self, name: str, *options: str) -> Run:
         """Runs a playbook on this host."""
-        # This user alone: other tests of the same run may have users of their own on this host.
-        whose = json.dumps({"mcp_confine_users": [pwd.getpwuid(os.geteuid()).pw_name]})
-        ran = self.run(["ansible-playbook", f"playbooks/{name}.yml", "-e", whose, *options], cwd=ROOT)
+        ran = self.run(["ansible-playbook", f"playbooks/{name}.yml", *options], cwd=ROOT)
         return Run(ran.returncode, ran.stdout + ran.stderr)
 
     def run(self, argv: list, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
@@ -90,7 +87,10 @@ class Workstation:
 
 @pytest.fixture(scope="module")
 def enter():
-    """The words that run a command where /usr/local is a copy: the machine's own, and its wrapper, stay as they are."""
+    """The words that run a command where /usr/local is a copy and root the only user with a home.
+
+    The machine's own wrapper and its other users stay as they are.
+    """
     if os.geteuid() != 0:
         yield []
         return
@@ -102,7 +102,9 @@ def enter():
     subprocess.run(["unshare", f"--mount={handle}", "sh", "-ec", """
         mkdir /tmp/layers-$$; mount -t tmpfs tmpfs /tmp/layers-$$; mkdir /tmp/layers-$$/upper /tmp/layers-$$/work
         mount -t overlay -o lowerdir=/usr/local,upperdir=/tmp/layers-$$/upper,workdir=/tmp/layers-$$/work o /usr/local
-        rm -rf /usr/local/bin/mcp-confine /usr/local/lib/mcp-confine"""], check=True)
+        rm -rf /usr/local/bin/mcp-confine /usr/local/lib/mcp-confine
+        awk -F: '$3 < 1000 || $3 == 65534' /etc/passwd > /tmp/layers-$$/passwd
+        mount --bind /tmp/layers-$$/passwd /etc/passwd"""], check=True)
     yield ["nsenter", f"--mount={handle}", f"--wdns={ROOT}"]
     subprocess.run(["umount", handle], check=True)
     subprocess.run(["umount", place], check=True)
