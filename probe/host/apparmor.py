@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .programs import first
+from .programs import Programs
 from .read import Fact, exists, known, names, number, raw, text, then, unknown, value
 
 PROFILES = "/etc/apparmor.d"
@@ -29,6 +29,7 @@ def facts(root: str, home: str) -> dict[str, Fact]:
     `profiles`: [{"file", "name", "attaches", "unconfined", "userns", "stock", "disabled", "program"}], those on disk
     that attach to bwrap or rootlesskit where they are found. `loaded`: names in the kernel, for root only.
     """
+    programs = Programs(root, home)
     enabled = then(text(root, "/sys/module/apparmor/parameters/enabled"), lambda word: word.upper().startswith("Y"))
     label = text(root, "/proc/self/attr/apparmor/current")
     if label["state"] == "absent":
@@ -40,9 +41,9 @@ def facts(root: str, home: str) -> dict[str, Fact]:
         "restrict_io_uring": number(root, "/proc/sys/kernel/apparmor_restrict_unprivileged_io_uring"),
         "policy_switch": number(root, "/proc/sys/kernel/unprivileged_userns_apparmor_policy"),
         "loaded": _loaded(root),
-        "profiles": _profiles(root, home),
+        "profiles": _profiles(root, programs),
         "extra_profile": exists(root, EXTRA),
-        "parser": first(root, home, "apparmor_parser"),
+        "parser": programs.first("apparmor_parser"),
     }
 
 
@@ -54,10 +55,10 @@ def _loaded(root: str) -> Fact:
     return then(content, lambda lines: [line.rpartition(" (")[0] for line in lines.splitlines() if " (" in line])
 
 
-def _profiles(root: str, home: str) -> Fact:
+def _profiles(root: str, programs: Programs) -> Fact:
     paths = {}
     for name in INTERESTING:
-        found = value(first(root, home, name))
+        found = value(programs.first(name))
         paths[name] = sorted({found["path"], found["resolved"]} if found else {f"/usr/bin/{name}"})
     off = set(names(root, f"{PROFILES}/disable"))
     rows: list[dict[str, Any]] = []
@@ -71,15 +72,15 @@ def _profiles(root: str, home: str) -> Fact:
     return known(rows, PROFILES)
 
 
-def attachments(content: str, file: str, programs: dict[str, list[str]], disabled: bool) -> list[dict[str, Any]]:
-    """The profiles in a policy file that attach to a path of `programs` ({name: [path]}). Source: apparmor.d(5)."""
+def attachments(content: str, file: str, paths_of: dict[str, list[str]], disabled: bool) -> list[dict[str, Any]]:
+    """The profiles in a policy file that attach to a path of `paths_of` ({program: [path]}). Source: apparmor.d(5)."""
     rows = []
     for head in _HEAD.finditer(content):
         pattern = head.group("path") or head.group("bare")
         name = (head.group("name") or pattern or "").strip('"')
         if pattern is None and name.startswith("/"):
             pattern = name  # `profile /usr/bin/bwrap {` attaches by its name
-        for program, paths in programs.items():
+        for program, paths in paths_of.items():
             if pattern and any(matches(pattern.strip('"'), path) for path in paths):
                 flags = [word for word in re.split(r"[,\s]+", head.group("flags") or "") if word]
                 body = content[head.end(): _end_of_block(content, head.end())]

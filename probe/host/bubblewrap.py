@@ -1,10 +1,10 @@
 """bubblewrap, run as those run it who build sandboxes on it: `bwrap --version` succeeds where nothing works."""
 from __future__ import annotations
 
-import subprocess
 from typing import Any
 
-from .programs import first
+from .child import command
+from .programs import Programs
 from .read import Fact, known, plain, unknown
 
 # What coding agents and desktop launchers pass: the whole root read-only, own user, process and network namespaces.
@@ -31,7 +31,7 @@ DEADLINE = 8.0
 def facts(root: str, home: str) -> dict[str, Fact]:
     """{"program", "run", "nested"}; a run is {"passed": bool, "exit": int or None, "said": first line of stderr,
     "label": AppArmor's name for the inside or None, "bounding_set": hex digits or None}."""
-    program = first(root, home, "bwrap")
+    program = Programs(root, home).first("bwrap")
     how = "bwrap with a launcher's options"
     if program["state"] != "known" or root != "/":
         nothing = unknown(how, "bwrap was not found" if root == "/" else "only files were looked at")
@@ -45,18 +45,9 @@ def facts(root: str, home: str) -> dict[str, Fact]:
 
 
 def _run(argv: list[str]) -> dict[str, Any]:
-    try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE / 2, check=False,
-                              cwd="/", env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"})
-    except subprocess.TimeoutExpired:
-        return _result(None, "did not end in time", [])
-    except OSError as problem:
-        return _result(None, problem.strerror or "could not be started", [])
-    said = done.stderr.decode("utf-8", "replace").splitlines()
-    return _result(done.returncode, plain(said[0]) if said else "", done.stdout.decode("utf-8", "replace").splitlines())
-
-
-def _result(code: int | None, said: str, shown: list[str]) -> dict[str, Any]:
-    bounding = next((line.split()[-1] for line in shown if line.startswith("CapBnd:")), None)
-    label = next((plain(line) for line in shown if line and not line.startswith("CapBnd:")), None)
-    return {"passed": code == 0, "exit": code, "said": said, "label": label, "bounding_set": bounding}
+    code, shown, said = command(argv, DEADLINE / 2)
+    lines = shown.splitlines()
+    bounding = next((line.split()[-1] for line in lines if line.startswith("CapBnd:")), None)
+    label = next((plain(line) for line in lines if line and not line.startswith("CapBnd:")), None)
+    first_line = plain(said.splitlines()[0]) if said else ""
+    return {"passed": code == 0, "exit": code, "said": first_line, "label": label, "bounding_set": bounding}

@@ -8,6 +8,7 @@ import signal
 import time
 from typing import Any, Callable, NamedTuple
 
+CAPTURE = 1 << 16  # bytes of what a program printed
 PATIENCE = 0.2  # seconds for a killed child to go; one that waits for a dead disk does not
 
 
@@ -183,3 +184,50 @@ def steps(work: Callable[[Callable[[str], None]], None], deadline: float) -> tup
     if death is None and status is not None and os.WIFSIGNALED(status):
         death = signal_name(os.WTERMSIG(status))
     return said.decode().split("\n")[:-1], death
+
+
+def command(argv: list[str], deadline: float) -> tuple[int | None, str, str]:
+    """(exit status, stdout, stderr) of a program with a bare environment, the root folder as its own and no input.
+
+    The status is None when it could not be started, was killed or did not end in time; stderr then says so.
+    """
+    ends = [os.pipe(), os.pipe()]
+    actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    ]
+    actions += [(os.POSIX_SPAWN_DUP2, writing, number) for number, (_, writing) in enumerate(ends, 1)]
+    try:
+        child = os.posix_spawn(
+            argv[0], argv, {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}, file_actions=actions, setsid=False
+        )
+    except OSError as problem:
+        child = 0
+        failure = problem.strerror or "could not be started"
+    for _, writing in ends:
+        os.close(writing)
+    shown = {reading: b"" for reading, _ in ends}
+    end, late = time.monotonic() + deadline, False
+    waiting = list(shown) if child else []
+    while waiting and not late:
+        ready = select.select(waiting, [], [], max(0.0, end - time.monotonic()))[0]
+        late = not ready
+        for reading in ready:
+            part = os.read(reading, 1 << 16)
+            shown[reading] = (shown[reading] + part)[:CAPTURE]
+            if not part:
+                waiting.remove(reading)
+    for reading in shown:
+        os.close(reading)
+    out, said = (content.decode("utf-8", "replace") for content in shown.values())
+    if not child:
+        return None, "", failure
+    if late:
+        os.kill(child, signal.SIGKILL)
+    status = _reap(child) if late else os.waitpid(child, 0)[1]
+    if late or status is None:
+        return None, out, f"did not end within {deadline:g} s"
+    return (
+        (os.WEXITSTATUS(status), out, said)
+        if os.WIFEXITED(status)
+        else (None, out, f"killed by {signal_name(os.WTERMSIG(status))}")
+    )

@@ -1,7 +1,6 @@
 """Docker: which client a server's command finds, which daemon answers it, and for whom. The two are told apart."""
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from . import snap
 from .engine import ask
 from .kernel import group
-from .programs import all_of, first
+from .programs import Programs
 from .read import below, exists, known, raw, text, value
 from .sockets import runtime_folder
 
@@ -27,7 +26,8 @@ def facts(root: str, home: str, user: str) -> dict[str, Any]:
     Endpoints, the chosen one first: {"path", "scheme", "chosen_by", "state", "origin", "engine", "version",
     "security_options", "system", "errors"}. `state` is "answers", an errno, "timeout" or "not asked".
     """
-    clients = [{**row, "origin": client_origin(root, row)} for row in all_of(root, home, "docker")]
+    programs = Programs(root, home)
+    clients = [{**row, "origin": client_origin(root, row)} for row in programs.all("docker")]
     return {
         "clients": known(clients, "programs named docker where clients look"),
         "endpoints": known(
@@ -35,7 +35,7 @@ def facts(root: str, home: str, user: str) -> dict[str, Any]:
         ),
         "group": group(root, "docker", user),
         "package_files": known([path for path in PACKAGE_FILES if value(exists(root, path))], "files of packages"),
-        "rootlesskit": first(root, home, "rootlesskit"),
+        "rootlesskit": programs.first("rootlesskit"),
         "snap": snap.facts(root),
     }
 
@@ -104,6 +104,8 @@ def _current_context(root: str, home: str) -> str:
 
 
 def _context_host(root: str, home: str, name: str) -> str:
+    import hashlib  # costs more than all else here, and few have contexts
+
     folder = hashlib.sha256(name.encode()).hexdigest()
     meta = _json(root, f"{home}/.docker/contexts/meta/{folder}/meta.json")
     try:

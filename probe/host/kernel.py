@@ -17,10 +17,10 @@ def facts(root: str = "/") -> dict[str, Fact]:
     }
 
 
-def person(home: str) -> dict[str, Any]:
-    """The user as whom everything else is read."""
+def person(home: str | None) -> dict[str, Any]:
+    """The user as whom everything else is read; `home` in place of the user's own for a tree of files."""
     me = users.me()
-    return {"name": me.name, "uid": me.uid, "home": home, "root": me.uid == 0}
+    return {"name": me.name, "uid": me.uid, "home": home or me.home, "root": me.uid == 0}
 
 
 def group(root: str, name: str, user: str) -> Fact:

@@ -1,13 +1,12 @@
 """Landlock: what the kernel answers, and whether it does what it says on the folders that servers use."""
 from __future__ import annotations
 
-import errno
 import os
 from typing import Any
 
 from ..confine import landlock, selftest
 from .child import steps
-from .read import Fact, known, unknown
+from .read import Fact, errno_name, known, unknown
 
 CALL = "landlock_create_ruleset"
 DEADLINE = 5.0
@@ -39,7 +38,7 @@ def _try(say: Any) -> None:
     try:
         abi = landlock.abi()
     except OSError as problem:
-        say(f"create {errno.errorcode.get(problem.errno or 0, 'unknown')}")
+        say(f"create {errno_name(problem)}")
         return
     say(f"abi {abi}")
     say(f"errata {landlock.errata()}")
@@ -53,7 +52,7 @@ def _try(say: Any) -> None:
         landlock.restrict(ruleset, used)
         say("restrict ok")
     except OSError as problem:
-        say(f"{stage} {errno.errorcode.get(problem.errno or 0, 'unknown')}")
+        say(f"{stage} {errno_name(problem)}")
 
 
 def self_test(folder: str) -> Fact:

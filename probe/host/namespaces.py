@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import socket
 import struct
 from typing import Any, Callable
 
 from .child import steps
-from .read import Fact, known, number, text, unknown
+from .read import Fact, errno_name, known, number, text, unknown
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_SLAVE, MS_REC = 1 << 19, 1 << 14
@@ -76,7 +75,7 @@ def _try(say: Callable[[str], None]) -> None:
         try:
             act()
         except OSError as problem:
-            say(f"fail {stage} {errno.errorcode.get(problem.errno or 0, 'unknown')}")
+            say(f"fail {stage} {errno_name(problem)}")
             return
         say(f"ok {stage}")
         if stage == STAGES[0]:

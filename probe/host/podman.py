@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from .engine import ask
-from .programs import first, program
+from .programs import Programs
 from .read import Fact, known, text, then, unknown
 from .sockets import runtime_folder
 
@@ -15,12 +15,12 @@ SOCKETS = ("{run}/podman/podman.sock", "/run/podman/podman.sock")
 def facts(root: str, home: str, user: str, uid: int) -> dict[str, Fact]:
     """{"program", "subuid", "subgid": number of ids given to this user, "newuidmap": can it map, "sockets": [{…}],
     "quiet": whether the shim keeps its notice to itself}."""
-    mapper = first(root, home, "newuidmap")
+    programs = Programs(root, home)
     return {
-        "program": first(root, home, "podman"),
+        "program": programs.first("podman"),
         "subuid": then(text(root, "/etc/subuid", 1 << 20), lambda content: ids(content, user, uid)),
         "subgid": then(text(root, "/etc/subgid", 1 << 20), lambda content: ids(content, user, uid)),
-        "newuidmap": then(mapper, lambda row: bool((program(root, row["path"]) or {}).get("gains_rights"))),
+        "newuidmap": then(programs.first("newuidmap"), lambda row: row["gains_rights"]),
         "sockets": _sockets(root),
     }
 

@@ -85,23 +85,27 @@ def _running_clients() -> list[tuple[str, str]]:
     return found
 
 
-def all_of(root: str, home: str, name: str) -> list[dict[str, Any]]:
-    """Every executable of that name in the order in which clients find them."""
-    found: list[dict[str, Any]] = []
-    for folder in value(search_path(root, home))["folders"]:
-        path = os.path.join(folder, name)
-        if value(exists(root, path)) and not any(row["path"] == path for row in found):
-            seen = program(root, path)
+class Programs:
+    """Programs by name, as clients find them; looks for the search path once."""
+
+    def __init__(self, root: str, home: str) -> None:
+        self.root, self.path = root, search_path(root, home)
+
+    def all(self, name: str) -> list[dict[str, Any]]:
+        """Every executable of that name, in the order of the search path."""
+        found: list[dict[str, Any]] = []
+        for folder in self.path["value"]["folders"]:
+            path = os.path.join(folder, name)
+            seen = program(self.root, path) if value(exists(self.root, path)) else None
             if seen and not any(row["resolved"] == seen["resolved"] and not seen["snap"] for row in found):
                 found.append(seen)
-    return found
+        return found
 
-
-def first(root: str, home: str, name: str) -> Fact:
-    """The program that a client starts under that name."""
-    for row in all_of(root, home, name):
-        return known(row, row["path"])
-    return absent(f"{name} in {search_path(root, home)['how']}")
+    def first(self, name: str) -> Fact:
+        """The program that a client starts under that name."""
+        for row in self.all(name):
+            return known(row, row["path"])
+        return absent(f"{name} in {self.path['how']}")
 
 
 def program(root: str, path: str) -> dict[str, Any] | None:

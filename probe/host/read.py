@@ -38,6 +38,9 @@ def from_error(problem: OSError, how: str) -> Fact:
 
 
 def errno_name(problem: OSError) -> str:
+    """The errno's name; of two names for one number, the one that the kernel's documentation uses."""
+    if problem.errno == errno.EOPNOTSUPP:
+        return "EOPNOTSUPP"  # Python's table says ENOTSUP
     return errno.errorcode.get(problem.errno or 0, type(problem).__name__)
 
 

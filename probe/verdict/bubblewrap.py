@@ -25,7 +25,7 @@ def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         if program["state"] == "unknown":
             return mechanism("unknown", causes, evidence), causes
         findings = [finding("BUBBLEWRAP_NOT_INSTALLED", NAME, {"searched": program["how"]},
-                            [remedy("use_landlock"), remedy("install_bubblewrap")]), *causes]
+                            [*seen.instead("use_landlock"), remedy("install_bubblewrap")]), *causes]
         return mechanism("absent", findings, evidence), findings
     if not run:
         return mechanism("unknown" if state == "usable" else state, causes, evidence), causes
@@ -59,7 +59,7 @@ def _works(seen: Seen, run: dict[str, Any]) -> list[dict[str, Any]]:
     if nested and not nested.get("passed"):
         findings.append(finding("USERNS_ONE_LEVEL_ONLY", NAME, {
             "said": nested.get("said"), "label": run.get("label"), "bounding_set": run.get("bounding_set"),
-            "container": seen.container}, [remedy("use_landlock")]))
+            "container": seen.container}, seen.instead("use_landlock")))
     return findings + _overbroad(seen, run)
 
 
@@ -79,7 +79,7 @@ def _fails(seen: Seen, run: dict[str, Any], namespaces_state: str) -> list[dict[
     said = str(run.get("said") or "")
     path = str(seen.value("bubblewrap.program", {}).get("resolved"))
     around = {"said": said, "container": seen.container}
-    cures = [remedy("use_landlock")]
+    cures = seen.instead("use_landlock")
     rows = namespaces.profiles_of(seen, "bwrap")
     acting = [row for row in rows if not row.get("disabled")]
     if len({row["file"] for row in acting}) > 1:

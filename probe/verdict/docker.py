@@ -122,15 +122,21 @@ def _reach(seen: Seen, chosen: dict[str, Any], client: dict[str, Any]) -> list[d
         command = {"snap": "snap start docker", "desktop": "systemctl --user start docker-desktop"}.get(
             str(client.get("origin")), "systemctl start docker")
         return [finding("DOCKER_DAEMON_DOWN", NAME, {"socket": path, "errno": state, "client": client.get("path")},
-                        [remedy("wrap_instead"), remedy("start_daemon", command=command)])]
+                        [*seen.instead("wrap_instead"), remedy("start_daemon", command=command)])]
     if state in CLOSED:
         group = seen.value("docker.group", {})
         if group.get("in_database") and not group.get("in_session"):
             return [
                 finding("DOCKER_GROUP_NOT_REFRESHED", NAME, {"socket": path, "group": group}, [remedy("new_session")])
             ]
-        return [finding("DOCKER_NO_PERMISSION", NAME, {"socket": path, "errno": state, "group": group or None},
-                        [remedy("wrap_instead"), remedy("rootless_docker"), remedy("docker_group", user=seen.user)])]
+        return [
+            finding(
+                "DOCKER_NO_PERMISSION",
+                NAME,
+                {"socket": path, "errno": state, "group": group or None},
+                [*seen.instead("wrap_instead"), remedy("rootless_docker"), remedy("docker_group", user=seen.user)],
+            )
+        ]
     return [finding("DOCKER_NO_ANSWER", NAME, {"socket": path, "said": state})]
 
 
@@ -196,7 +202,7 @@ def _limit(
         ],
     }
     if servers:
-        cures = [remedy("wrap_instead"), *cures]
+        cures = [*seen.instead("wrap_instead"), *cures]
     if code == "DOCKER_SNAP_NO_NEW_PRIVILEGES" and hit:
         cures.append(remedy("drop_option", options=" and ".join(sorted({entry["flag"] for _, entry in hit})),
                             servers=", ".join(evidence["servers"])))
@@ -206,7 +212,7 @@ def _limit(
 def _snap_client(seen: Seen) -> list[dict[str, Any]]:
     findings = []
     if seen.no_new_privileges:
-        cures = [remedy("wrap_instead"), remedy("client_without_nnp")]
+        cures = [*seen.instead("wrap_instead"), remedy("client_without_nnp")]
         if seen.unit:
             cures.append(
                 remedy("unit_for_snap", unit=seen.unit["name"], user_flag="--user " if seen.unit.get("user") else "")
@@ -216,7 +222,7 @@ def _snap_client(seen: Seen) -> list[dict[str, Any]]:
     if not seen.home.startswith("/home/") and not seen.root:
         parent = seen.home.rpartition("/")[0] or "/"
         findings.append(finding("DOCKER_SNAP_HOME_OUTSIDE", NAME, {"home": seen.home},
-                                [remedy("wrap_instead"), remedy("homedirs", parent=parent)]))
+                                [*seen.instead("wrap_instead"), remedy("homedirs", parent=parent)]))
     return findings
 
 
@@ -255,6 +261,6 @@ def _rootless(seen: Seen) -> list[dict[str, Any]]:
             "DOCKER_ROOTLESS_BLOCKED",
             NAME,
             {"path": kit.get("resolved"), "stage": stages.get("failed"), "errno": stages.get("errno")},
-            [remedy("wrap_instead"), *namespaces.apparmor_remedies(seen, "rootlesskit")],
+            [*seen.instead("wrap_instead"), *namespaces.apparmor_remedies(seen, "rootlesskit")],
         )
     ]

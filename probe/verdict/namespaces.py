@@ -34,7 +34,7 @@ def _failed(seen: Seen, stages: dict[str, Any]) -> dict[str, Any]:
     label = str(stages.get("label") or "")
 
     def found(code: str, cures: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        return finding(code, "bubblewrap", {**evidence, **more}, [remedy("use_landlock"), *cures])
+        return finding(code, "bubblewrap", {**evidence, **more}, [*seen.instead("use_landlock"), *cures])
 
     if STRIPPED in label:
         return found(
