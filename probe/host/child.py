@@ -66,6 +66,7 @@ def _child(work: Work, writing: int) -> None:
     code = 1
     try:
         os.setsid()
+        os.chdir("/")  # the caller's folder may be on a disk that does not answer, or closed to this user
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -187,7 +188,7 @@ def steps(work: Callable[[Callable[[str], None]], None], deadline: float) -> tup
 
 
 def command(argv: list[str], deadline: float) -> tuple[int | None, str, str]:
-    """(exit status, stdout, stderr) of a program with a bare environment, the root folder as its own and no input.
+    """(exit status, stdout, stderr) of a program with a bare environment and no input.
 
     The status is None when it could not be started, was killed or did not end in time; stderr then says so.
     """

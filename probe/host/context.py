@@ -10,6 +10,19 @@ from .read import Fact, exists, known, names, text, then, unknown, value
 FULL_RANGE = 4294967295
 ALL_CAPABILITIES = 37  # bits; fewer than those of Linux 5.8 in the bounding set means that somebody took some away
 GVISOR_BUILD = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # the version that gVisor's sentry reports
+MANAGERS = (
+    "docker",
+    "podman",
+    "lxc",
+    "lxc-libvirt",
+    "systemd-nspawn",
+    "oci",
+    "rkt",
+    "wsl",
+    "proot",
+    "incus",
+    "buildah",
+)
 MARKERS = ("GITHUB_ACTIONS", "CODESPACES", "GITLAB_CI", "KUBERNETES_SERVICE_HOST", "INVOCATION_ID")
 
 
@@ -59,9 +72,9 @@ def _hints(root: str, variables: dict[str, str]) -> Fact:
     manager = value(text(root, "/run/host/container-manager")) or value(text(root, "/run/systemd/container"))
     first = value(text(root, "/proc/1/environ")) or ""
     manager = manager or next((word[10:] for word in first.split("\0") if word.startswith("container=")), None)
-    manager = manager or (variables.get("container") if "container" in variables else None)
-    if manager and re.fullmatch(r"[\w.-]{1,40}", manager):
-        found.append(manager)
+    manager = manager or variables.get("container")
+    if manager:
+        found.append(manager if manager in MANAGERS else "other")
     found += [name for name, path in (("podman", "/run/.containerenv"), ("docker", "/.dockerenv"))
               if value(exists(root, path))]
     if "KUBERNETES_SERVICE_HOST" in variables or value(exists(root, "/var/run/secrets/kubernetes.io")):

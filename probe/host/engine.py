@@ -43,5 +43,5 @@ def ask(path: str, question: str) -> tuple[Any, str | None]:
         return None, f"HTTP {fields[1].decode()}"
     try:
         return json.loads(body), None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None, "no JSON"

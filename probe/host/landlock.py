@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from ..confine import landlock, selftest
 from .child import steps
+from .programs import interpreter
 from .read import Fact, errno_name, known, unknown
 
 CALL = "landlock_create_ruleset"
@@ -58,11 +60,15 @@ def _try(say: Any) -> None:
 def self_test(folder: str) -> Fact:
     """The wrapper's own test on the file system of `folder`: what `selftest.run` answers, with the folder's path.
 
-    Unknown where the test could not even make its canaries.
+    `stages` is empty where the test could not even begin. Changes this process; for a child.
     """
-    how = f"forked allow-and-deny test in {folder}"
+    how = "forked allow-and-deny test"
     if not os.access(folder, os.W_OK | os.X_OK):
-        return unknown(how, f"{folder} is not there or cannot be written by this user")
+        reason = f"{folder} is not there or cannot be written by this user"
+        return known(
+            {"folder": folder, "passed": False, "abi": None, "errno": None, "stages": [], "reason": reason}, how
+        )
+    sys.executable = interpreter()
     return known({"folder": folder, **selftest.run(folder)}, how)
 
 

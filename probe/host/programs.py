@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import Any
 
 from .read import Fact, absent, below, exists, known, raw, resolve, text, value
@@ -83,6 +84,12 @@ def _running_clients() -> list[tuple[str, str]]:
         except OSError:
             continue
     return found
+
+
+def interpreter() -> str:
+    """A Python that this user can start: the running one may lie in another user's home."""
+    choices = (sys.executable, "/usr/bin/python3", "/usr/libexec/platform-python", "/usr/local/bin/python3")
+    return next((path for path in choices if path and os.access(path, os.X_OK)), sys.executable)
 
 
 class Programs:
