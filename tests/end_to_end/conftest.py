@@ -100,11 +100,15 @@ def enter():
     subprocess.run(["mount", "--bind", place, place], check=True)
     subprocess.run(["mount", "--make-private", place], check=True)
     subprocess.run(["unshare", f"--mount={handle}", "sh", "-ec", """
-        mkdir /tmp/layers-$$; mount -t tmpfs tmpfs /tmp/layers-$$; mkdir /tmp/layers-$$/upper /tmp/layers-$$/work
-        mount -t overlay -o lowerdir=/usr/local,upperdir=/tmp/layers-$$/upper,workdir=/tmp/layers-$$/work o /usr/local
-        rm -rf /usr/local/bin/mcp-confine /usr/local/lib/mcp-confine
-        awk -F: '$3 < 1000 || $3 == 65534' /etc/passwd > /tmp/layers-$$/passwd
-        mount --bind /tmp/layers-$$/passwd /etc/passwd"""], check=True)
+        layers=/tmp/layers-$$
+        mkdir $layers; mount -t tmpfs tmpfs $layers
+        for folder in /usr/local /etc; do
+            mkdir -p $layers/upper$folder $layers/work$folder
+            mount -t overlay -o lowerdir=$folder,upperdir=$layers/upper$folder,workdir=$layers/work$folder o $folder
+        done
+        rm -rf /usr/local/bin/mcp-confine /usr/local/lib/mcp-confine /etc/mcp-confine
+        awk -F: '$3 < 1000 || $3 == 65534' /etc/passwd > /etc/passwd.alone; mv /etc/passwd.alone /etc/passwd"""],
+        check=True)
     yield ["nsenter", f"--mount={handle}", f"--wdns={ROOT}"]
     subprocess.run(["umount", handle], check=True)
     subprocess.run(["umount", place], check=True)
