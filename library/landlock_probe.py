@@ -32,6 +32,10 @@ options:
     elements: str
     choices: [landlock, bubblewrap, docker, podman]
     default: []
+  facts:
+    description: Return what was observed for each user, too; a few tens of kilobytes each.
+    type: bool
+    default: false
   report:
     description: Return the verdict of each user as text for people, too.
     type: bool
@@ -63,7 +67,7 @@ verdict:
   type: str
   sample: usable
 users:
-  description: Facts and verdict of each user, or an C(error).
+  description: The verdict of each user, or an C(error), and the C(facts) if O(facts=true).
   returned: always
   type: list
   elements: dict
@@ -104,6 +108,7 @@ def main() -> None:
             "projects": {"type": "list", "elements": "str", "default": []},
             "require": {"type": "list", "elements": "str", "default": [],
                         "choices": ["landlock", "bubblewrap", "docker", "podman"]},
+            "facts": {"type": "bool", "default": False},
             "report": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
@@ -114,6 +119,9 @@ def main() -> None:
     result.update(changed=False, distribution=distribution, unmet=observe.unmet(result, module.params["require"]))
     if module.params["report"]:
         result["report"] = observe.texts(result)
+    if not module.params["facts"]:
+        for answer in result["users"]:
+            answer.pop("facts", None)
     if result["unmet"]:
         module.fail_json(msg="; ".join(result["unmet"]), **result)
     module.exit_json(**result)

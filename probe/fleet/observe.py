@@ -46,8 +46,11 @@ def texts(host: Answer) -> dict[str, str]:
 
 def _remedy(found: Answer) -> str:
     remedies = found.get("remedies") or []
-    return f". Remedy: {remedies[0]}" if remedies else ""
+    if not remedies:
+        return ""
+    return f". Remedy: {remedies[0]['text']}{' It takes effect after a reboot.' if remedies[0]['reboot'] else ''}"
 
 
 def _observe(home: str, distribution: Answer, projects: list[str]) -> Answer:
-    return {"facts": observe_host(distribution), "servers": act.servers(home, own_folders(home, projects))}
+    folders = own_folders(home, projects)
+    return {"facts": observe_host(distribution, workspaces=folders), "servers": act.servers(home, folders)}

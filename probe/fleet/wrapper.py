@@ -52,7 +52,7 @@ def difference(change: Change) -> Answer:
 
 def _refuse_in_use(users: Users, projects: list[str], command: str) -> None:
     used = []
-    for answer in each(users, _entries, lambda user: (user.home, projects), SECONDS):
+    for answer in each(users, _entries, lambda user: (user.home, projects, command), SECONDS):
         if "error" in answer:
             used.append(f"{answer['user']}: {answer['error']}")
         used += [f"{answer['user']}: {entry}" for entry in answer.get("result", [])]
@@ -61,9 +61,10 @@ def _refuse_in_use(users: Users, projects: list[str], command: str) -> None:
                              "Set these back first (mcp_launch_config, state: unconfined)")
 
 
-def _entries(home: str, projects: list[str]) -> list[str]:
-    return [f"{entry['client']}:{entry['server']} in {entry['file']}"
-            for entry in act.servers(home, own_folders(home, projects)) if entry["state"] == "confined"]
+def _entries(home: str, projects: list[str], command: str) -> list[str]:
+    """The entries that start through this wrapper, or may: those of which nobody can tell what they start count too."""
+    return [f"{launch['client']}:{launch['server']} in {launch['file']}"
+            for launch in act.launches(home, own_folders(home, projects)) if launch["argv"][:1] in ([command], [])]
 
 
 def _forget(users: Users, dry_run: bool) -> list[str]:

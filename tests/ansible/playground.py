@@ -79,16 +79,16 @@ class Person(NamedTuple):
         return self.write(".claude.json", json.dumps({"numStartups": 3, "mcpServers": servers}, indent=2))
 
 
-def tree(*folders: pathlib.Path) -> str:
-    """A digest of every name, owner and mode below these folders, and of each file's time and content.
+def tree(*folders: pathlib.Path) -> dict[str, str]:
+    """Owner and mode of everything below these folders, and each file's time and digest of its content.
 
     A folder's own time is left out: proofs make files and remove them.
     """
-    content = hashlib.sha256()
+    found = {}
     for folder in folders:
-        for path in sorted([folder, *folder.rglob("*")]) if folder.exists() else []:
+        for path in [folder, *folder.rglob("*")] if folder.exists() else []:
             state = path.lstat()
-            content.update(f"{path} {state.st_uid} {state.st_gid} {state.st_mode:o}\n".encode())
+            found[str(path)] = f"{state.st_uid}:{state.st_gid} {state.st_mode:o}"
             if path.is_file() and not path.is_symlink():
-                content.update(f"{state.st_mtime_ns}".encode() + path.read_bytes())
-    return content.hexdigest()
+                found[str(path)] += f" {state.st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+    return found

@@ -44,7 +44,8 @@ def test_the_collections_playbook_does_the_same_by_its_full_name(collections, pe
         return done.stdout
 
     assert "1 confined, 0 not" in play("enable_landlock")
-    assert "changed=0" in play("enable_landlock")
+    again = play("enable_landlock")
+    assert "changed=0" in again, again
     play("verify_denial")
     play("disable_landlock")
     assert file.read_bytes() == before
@@ -115,5 +116,5 @@ def test_a_module_ships_every_file_that_it_may_import(place):
     subprocess.run(["/usr/bin/python3", payload, "explode"], check=True, capture_output=True, cwd=place)
     [shipped] = pathlib.Path(payload.parent, "debug_dir").rglob("module_utils/probe")
     for room in ("clients", "confine"):
-        wanted = {path.name for path in (ROOT / "probe" / room).glob("*.py")}
+        wanted = {path.name for path in (ROOT / "probe" / room).glob("*.py")} - {"page.py"}  # it writes documentation
         assert {path.name for path in (shipped / room).glob("*.py")} == wanted
