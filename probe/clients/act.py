@@ -13,7 +13,7 @@ from . import edit, mask
 from .catalogue import BY_NAME
 from .decide import needs_isolation_off
 from .discover import ConfigFile, config_files
-from .document import DocumentError, spliced
+from .document import DocumentError, Splice, spliced
 from .entries import Entry
 from .launch import launch
 from .replace import Changed, client_lock, contents, replace, sweep, target
@@ -24,9 +24,10 @@ ATTEMPTS = 200  # how often a file may change under us before we give up on it
 
 
 class Plan(NamedTuple):
-    """One file's edit. `wanted` is what the changed entries say then, `records` what undo remembers; by entry."""
+    """One file's edit. `wanted` is what the changed entries say then, `records` what undo remembers, by entry."""
 
     data: bytes
+    splices: list[Splice]
     wanted: dict[str, Any]
     records: dict[str, dict[str, Any]]
     problems: list[str]
@@ -120,7 +121,7 @@ def _set_file(file: ConfigFile, around: Scene, wish: dict[str, Any], answer: dic
                 after = before
                 if plan.wanted:
                     target(file.path, _roots(file, around))
-                    after = sight(file, around, plan.data, strict=False)
+                    after = sight(file, around, plan.data, before, plan.splices)
                     _prove(before, after, plan.wanted)
                 if plan.wanted and not dry:
                     if lock != file.client.lock:  # something to write: look again with the client locked out
@@ -185,8 +186,9 @@ def _plan(file: ConfigFile, around: Scene, wish: dict[str, Any], seen: Sight) ->
             problems.append(f"{mask.line(entry.server)}: {problem}")
             continue
         changes[name] = change
-    data = spliced(seen.data, [splice for change in changes.values() for splice in change.splices])
-    return Plan(data, {name: change.wanted for name, change in changes.items()}, kept, problems, notices)
+    splices = [splice for change in changes.values() for splice in change.splices]
+    wanted = {name: change.wanted for name, change in changes.items()}
+    return Plan(spliced(seen.data, splices), splices, wanted, kept, problems, notices)
 
 
 def _prove(before: Sight, after: Sight, wanted: dict[str, Any]) -> None:

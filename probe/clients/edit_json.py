@@ -8,9 +8,14 @@ from . import jsonc
 from .document import Found, KeyPath, Node, Splice, line_separator
 
 
-def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[Found]:
+def read(data: bytes, paths: tuple[KeyPath, ...]) -> list[Found]:
     """The values on `paths`; see `jsonc.read`."""
-    return jsonc.read(data, paths, strict=strict)
+    return jsonc.read(data, paths)
+
+
+def read_again(data: bytes, paths: tuple[KeyPath, ...], before: list[Found], splices: list[Splice]) -> list[Found]:
+    """The same values after an edit; see `jsonc.read_again`."""
+    return jsonc.read_again(data, before, splices)
 
 
 def quote(text: str) -> bytes:

@@ -31,7 +31,7 @@ _GAP = re.compile(rb"(?:[ \t\r\n]|#[^\r\n]*)*")
 _UNCLEAR = "its layout is not understood"
 
 
-def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[Found]:
+def read(data: bytes, paths: tuple[KeyPath, ...]) -> list[Found]:
     """The values on `paths`. Raises `EditorMissing` without tomlkit, `DocumentError` for what is not TOML."""
     try:
         import tomlkit
@@ -134,6 +134,11 @@ def _comma(raw: bytes, at: int) -> int | None:
     gap = _GAP.match(raw, at)
     end = gap.end() if gap else at
     return end + 1 if raw[end:end + 1] == b"," else None
+
+
+def read_again(data: bytes, paths: tuple[KeyPath, ...], before: list[Found], splices: list[Splice]) -> list[Found]:
+    """The same values after an edit; the whole file is read for it."""
+    return read(data, paths)
 
 
 def quote(text: str) -> bytes:

@@ -24,7 +24,7 @@ _SHARED = "an anchor, alias or merge key is part of its entry; write the entry o
 _TAG = "tag:yaml.org,2002:"
 
 
-def read(data: bytes, paths: tuple[KeyPath, ...], strict: bool = True) -> list[Found]:
+def read(data: bytes, paths: tuple[KeyPath, ...]) -> list[Found]:
     """The values on `paths`. Raises `EditorMissing` without PyYAML, `DocumentError` for what is no YAML document."""
     try:
         import yaml
@@ -134,6 +134,11 @@ def _value(source: Any) -> Any:
     if source.tag == _TAG + "bool":
         return source.value.lower() in ("true", "yes", "on")
     return source.value
+
+
+def read_again(data: bytes, paths: tuple[KeyPath, ...], before: list[Found], splices: list[Splice]) -> list[Found]:
+    """The same values after an edit; the whole file is read for it."""
+    return read(data, paths)
 
 
 def quote(text: str) -> bytes:

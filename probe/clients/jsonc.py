@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from .document import BYTE_ORDER_MARK, SIZE_LIMIT, DocumentError, Found, KeyPath, Node, place
+from .document import BYTE_ORDER_MARK, SIZE_LIMIT, DocumentError, Found, KeyPath, Node, Splice, place
 
 DEPTH_LIMIT = 200
 
@@ -35,17 +35,35 @@ _STRUCTURE = re.compile(
 _ESCAPES5 = {b"b": "\b", b"f": "\f", b"n": "\n", b"r": "\r", b"t": "\t", b"v": "\v", b"0": "\0"}
 
 
-def read(data: bytes, paths: tuple[KeyPath, ...], json5: bool = False, strict: bool = True) -> list[Found]:
+def read(data: bytes, paths: tuple[KeyPath, ...], json5: bool = False) -> list[Found]:
     """The values on `paths`, in the order of the file; none when the file is blank or holds only comments.
 
     Raises `DocumentError` for what is not UTF-8, too large, not JSON, nested too deep, or has a key twice on one of the
-    paths. `strict=False` trusts the values that lie off the paths: for bytes of which only the paths have changed.
+    paths.
     """
     if len(data) > SIZE_LIMIT:
         raise DocumentError(f"larger than {SIZE_LIMIT >> 20} MiB")
-    if strict:
-        _check_encoding(data)
-    return _Scanner(data, json5, strict).document(paths)
+    _check_encoding(data)
+    return _Scanner(data, json5).document(paths)
+
+
+def read_again(data: bytes, before: list[Found], splices: list[Splice], json5: bool = False) -> list[Found]:
+    """The values of `before` in `data`, which is what they were read from with the splices done.
+
+    Only these values are read. Each must end where the splices say: then what is around it are the bytes that were
+    judged before, and the whole is as sound as it was. Raises `DocumentError`.
+    """
+    scanner, result = _Scanner(data, json5), []
+    for path, holds, old in before:
+        start, end = (
+            at + sum(len(text) - (last - first) for first, last, text in splices if first < at)
+            for at in (old.start, old.end)
+        )
+        node = scanner.value(start, 0)
+        if node.end != end or (holds == "map" and node.duplicate is not None):
+            raise DocumentError("the edit would change more than it should")
+        result.append(Found(path, holds, node))
+    return result
 
 
 def comma_after(data: bytes, at: int) -> int | None:
@@ -71,8 +89,8 @@ def _check_encoding(data: bytes) -> None:
 
 
 class _Scanner:
-    def __init__(self, data: bytes, json5: bool, strict: bool) -> None:
-        self.data, self.json5, self.strict = data, json5, strict
+    def __init__(self, data: bytes, json5: bool) -> None:
+        self.data, self.json5 = data, json5
         self.gap_pattern = _GAP5 if json5 else _GAP
         self.string_pattern = _STRING5 if json5 else _STRING
         self.scalar_pattern = _SCALAR5 if json5 else _SCALAR
@@ -163,8 +181,7 @@ class _Scanner:
             return self.value(at, 0).end
         if self.data[at:at + 1] in (b"{", b"["):
             end = self.matching(at)
-            if self.strict:
-                self.judge(at, end)
+            self.judge(at, end)
             return end
         string = self.string_pattern.match(self.data, at)
         return string.end() if string else self.scalar(at)

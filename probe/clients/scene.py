@@ -9,7 +9,7 @@ from ..confine.policy import folder_name
 from . import edit, lists, look, mask
 from .decide import Decision, Program, Surroundings, argument_name, decide
 from .discover import ConfigFile
-from .document import DocumentError, Found
+from .document import DocumentError, Found, Splice
 from .entries import Entry, entries
 from .replace import Refused, contents
 from .undo import Memory, digest, key
@@ -50,9 +50,15 @@ def scene(
     return Scene(home, projects, memory, known, include_tracked, asked)
 
 
-def sight(file: ConfigFile, scene: Scene, data: bytes, strict: bool = True) -> Sight:
-    """What the bytes of a file say. `strict` False: they were judged before an edit. Raises `DocumentError`."""
-    found = edit.editor(file.place.format).read(data, file.place.keys, strict=strict)
+def sight(
+    file: ConfigFile, scene: Scene, data: bytes, before: Sight | None = None, splices: list[Splice] | None = None
+) -> Sight:
+    """What the bytes of a file say; after an edit, given what they said before. Raises `DocumentError`."""
+    editor = edit.editor(file.place.format)
+    if before is None:
+        found = editor.read(data, file.place.keys)
+    else:
+        found = editor.read_again(data, file.place.keys, before.found, splices or [])
     listed = entries(found, file.client, os.path.basename(file.path).rpartition(".")[0])
     holder = "" if scene.include_tracked or not listed else look.tracked(os.path.realpath(file.path))
     reason = f"its file is under version control ({holder}); ask for such files to include them" if holder else ""

@@ -96,6 +96,14 @@ def check(client: str, format: str, data: bytes, expected: dict[str, Any], comma
 
     assert all(decision.state != "unconfined" for _, decision in seen(client, format, wrapped)[0])
     assert wrap(client, format, wrapped)[0] == wrapped, "wrapping twice is wrapping once"
+    row = BY_NAME[client]
+    place = next(place for place in row.places if place.format == format and not place.fixed)
+    editor = edit.editor(format)
+    again = editor.read_again(wrapped, place.keys, editor.read(data, place.keys), splices)
+    assert [(found.path, found.node.plain(), found.node.start, found.node.end) for found in again] == [
+        (found.path, found.node.plain(), found.node.start, found.node.end)
+        for found in editor.read(wrapped, place.keys)
+    ], "what is read again is what a new reading gives"
     assert unwrap(client, format, wrapped, records) == (data, True), "giving back is exact"
 
     lost, exact = unwrap(client, format, wrapped, {})
