@@ -60,7 +60,7 @@ def attempt(say):
         try:
             act()
         except OSError as problem:
-            say(f"fail {stage} {errno.errorcode.get(problem.errno, 'unknown')}")
+            say(f"fail {stage} {errno.errorcode.get(problem.errno or 0, 'unknown')}")
             return
         say(f"ok {stage}")
         if number == 0:

@@ -61,7 +61,7 @@ def _update_grub(loader: str) -> str:
 def _last(seen: Seen) -> str:
     """A name that is read after every file already there: the last assignment wins."""
     last = max(seen.value("boot.grub_files", []), default="")
-    return DROPIN if last < DROPIN else f"{last.removesuffix('.cfg')}-landlock.cfg"
+    return DROPIN if last < DROPIN else f"{last[:-4]}z-landlock.cfg"
 
 
 def _set_already(seen: Seen) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from typing import Any, Iterator
 
 # Options of `docker run` that take no value; every other one takes the next word when it has no "=" in it.
@@ -149,8 +150,8 @@ def _source(flag: str, value: str) -> str:
     if flag == "--mount":
         fields = dict(field.strip().partition("=")[::2] for field in value.split(","))
         return fields.get("source", fields.get("src", "")) if fields.get("type", "volume") == "bind" else ""
-    source, colon, _ = value.partition(":")
-    return source if colon else ""
+    source = re.match(r"((?:\$\{[^}]*\}|[^:])+):", value)  # a variable may have a colon of its own
+    return source.group(1) if source else ""
 
 
 def path_kind(path: str, home: str, bare_is_path: bool = False) -> str | None:
@@ -159,6 +160,8 @@ def path_kind(path: str, home: str, bare_is_path: bool = False) -> str | None:
         return None
     if path.startswith(("~", "$HOME", "${HOME}", "${env:HOME}")):
         return "home_variable"
+    if path.startswith("$"):
+        return None  # only the client knows what it stands for
     if not path.startswith("/"):
         # A word without a slash is the name of a volume.
         return "relative" if bare_is_path or path.startswith(".") or "/" in path else None

@@ -127,15 +127,11 @@ def finding(code: str, mechanism: str | None, evidence: dict[str, Any] | None = 
 
 
 def mechanism(state: str, findings: list[dict[str, Any]], evidence: dict[str, Any]) -> dict[str, Any]:
-    """{"state", "codes", "evidence", "remedies"} of one mechanism; remedies once each, those of errors first."""
+    """{"state", "codes", "evidence", "remedies"}; remedies once each, those of errors first, risky ones last."""
     kept: dict[str, dict[str, Any]] = {}
     order = ("error", "warning", "info")
     for entry in sorted(findings, key=lambda row: order.index(row["severity"])):
         for cure in entry["remedies"]:
             kept.setdefault(cure["text"], cure)
-    return {
-        "state": state,
-        "codes": [entry["code"] for entry in findings],
-        "evidence": evidence,
-        "remedies": list(kept.values()),
-    }
+    cures = sorted(kept.values(), key=lambda cure: cure["risk"].startswith("high"))
+    return {"state": state, "codes": [row["code"] for row in findings], "evidence": evidence, "remedies": cures}

@@ -129,7 +129,7 @@ def test_snap_docker_by_every_sign_on_disk(tmp_path):
     plant(
         tmp_path,
         {
-            "/snap/docker/current/meta/snap.yaml": "name: docker\nversion: '29.3.1'\nconfinement: strict\napps:\n  version: 1\n",
+            "/snap/docker/current/meta/snap.yaml": "version: '29.3.1'\nconfinement: strict\napps:\n  version: 1\n",
             "/snap/docker_second/current/x": "",
             "/var/lib/snapd/snaps/docker_3265.snap": "",
             "/var/lib/snapd/snaps/docker_second_3265.snap": "",
