@@ -14,7 +14,7 @@ import sys
 import time
 
 import pytest
-from lab import ROOT, Kind, Lab
+from fleet_lab import ROOT, Kind, Lab
 
 SERVER = pathlib.Path(ROOT / "tests/ansible/playground.py").read_text().split("FAKE_SERVER = '''")[1].split("'''")[0]
 FILTERED = "/usr/bin/python3 /root/filter.py /usr/sbin/sshd -D -e -f /etc/ssh/lab"
