@@ -85,6 +85,17 @@ def test_an_update_in_the_last_moment_wins_and_is_noticed(tmp_path, monkeypatch)
     assert strays(tmp_path) == []
 
 
+def test_a_file_system_that_cannot_swap_gets_a_plain_rename_with_the_same_check(tmp_path, monkeypatch):
+    file = tmp_path / "mcp.json"
+    file.write_bytes(b"old")
+    monkeypatch.setattr(module, "_exchange", lambda one, other: False)
+    replace(str(file), b"old", b"new")
+    assert file.read_bytes() == b"new"
+    with pytest.raises(Changed):
+        replace(str(file), b"old", b"newer")
+    assert file.read_bytes() == b"new" and strays(tmp_path) == []
+
+
 def test_a_writer_that_still_had_the_old_file_open_loses_nothing(tmp_path):
     file = tmp_path / "mcp.json"
     file.write_bytes(b"old")
