@@ -206,12 +206,11 @@ def _wrapper(asking: bool, dry: bool) -> str:
     """The installed wrapper's path; puts it there first, after asking, where there is none."""
     from . import install
 
-    for prefix in ("/usr/local", install.default_prefix()):
-        if not install.plan(prefix).changes if os.path.exists(install.script_path(prefix)) else False:
-            return install.script_path(prefix)
-    prefix = install.default_prefix()
+    shared = install.script_path("/usr/local")
+    if os.geteuid() != 0 and os.access(shared, os.X_OK):
+        return shared  # the administrator's, of whatever version
     try:
-        plan = install.plan(prefix)
+        plan = install.plan()
         if plan.changes and not dry:
             if asking and not _yes(f"Install the wrapper as {plan.command}?"):
                 raise _Problem("without the wrapper nothing can be confined; `probe install` puts it in place")
@@ -279,8 +278,8 @@ def _why(arguments: argparse.Namespace) -> int:
     for launch, result in zip(found, results):
         if not result["passed"] and launch["argv"]:
             try:
-                variables = denial.environment(launch, home)
-                denied += trace.trace(launch["argv"], variables, min(arguments.timeout, 20.0), alone=True)[0]
+                denied += trace.trace_handshake(launch["argv"], denial.environment(launch, home),
+                                                launch["cwd"] or home, arguments.timeout)
             except trace.TraceUnavailable as problem:
                 note = str(problem)
     if arguments.json:

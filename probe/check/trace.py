@@ -4,16 +4,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from typing import Any, NamedTuple
+
+from .handshake import shake_hands
 
 TRACED = "trace=%file,connect,bind,listen,socket,socketpair"
 _LINE = re.compile(
     r"^(?:\d+\s+)?(?P<call>\w+)\((?P<arguments>.*)\)\s+= -1 (?P<errno>EACCES|EPERM|EXDEV|EAFNOSUPPORT) ")
 _PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _PORT = re.compile(r"sin6?_port=htons\((\d+)\)")
-ALONE = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 _WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
 WRITES = ("mkdir", "mkdirat", "unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2", "link", "linkat",
           "symlink", "symlinkat", "mknod", "mknodat", "truncate", "creat")
@@ -32,36 +34,67 @@ class Denial(NamedTuple):
     grant: str
 
 
-def trace(
-    argv: list[str], environment: dict[str, str], timeout: float, alone: bool = False
-) -> tuple[list[dict[str, Any]], int | None]:
+def trace(argv: list[str], environment: dict[str, str], timeout: float) -> tuple[list[dict[str, Any]], int | None]:
     """Runs a confined command line under strace: its denials in the order they were met, and its exit status.
 
-    Stdin, stdout and stderr are the caller's, or, `alone`, an open pipe and nothing. `timeout` in seconds; the status
-    is None when it ran out, which it does for a server that waits for its client. Raises `TraceUnavailable`.
+    Stdin, stdout and stderr are the caller's. `timeout` in seconds; the status is None when it ran out, which it does
+    for a server that waits for its client. Raises `TraceUnavailable`.
     """
-    strace = shutil.which("strace")
-    if strace is None:
-        raise TraceUnavailable("strace is not installed; install the package strace, or run `probe why` without it")
-    folder = tempfile.mkdtemp(prefix="mcp-confine-trace-")
-    output = os.path.join(folder, "calls")
-    try:
-        server = subprocess.Popen(
-            [strace, "-f", "-Z", "-qq", "-s", "4096", "-e", TRACED, "-e", "signal=none", "-o", output, "--", *argv],
-            env=environment, **(ALONE if alone else {}))  # type: ignore[call-overload]
+    with _Record() as record:
+        server = subprocess.Popen(record.line(argv), env=environment)
         try:
             status: int | None = server.wait(timeout)
         except subprocess.TimeoutExpired:
-            server.terminate()
             status = None
+        finally:
+            record.end()
             server.wait()
-        with open(output, encoding="utf-8", errors="replace") as stream:
-            lines = stream.readlines()
-    except FileNotFoundError:
-        raise TraceUnavailable("strace may not trace here (ptrace is forbidden)") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return [denial._asdict() for denial in denials(lines)], status
+        return record.denied(), status
+
+
+def trace_handshake(argv: list[str], environment: dict[str, str], folder: str | None, timeout: float,
+                    ) -> list[dict[str, Any]]:
+    """What a server is denied from its start to the end of a handshake. Raises `TraceUnavailable`."""
+    with _Record() as record:
+        shake_hands(record.line(argv), environment, folder, timeout)
+        return record.denied()
+
+
+class _Record:
+    """A file that strace writes to, and the processes seen in it."""
+
+    def __enter__(self) -> _Record:
+        self.folder = tempfile.mkdtemp(prefix="mcp-confine-trace-")
+        self.path = os.path.join(self.folder, "calls")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def line(self, argv: list[str]) -> list[str]:
+        strace = shutil.which("strace")
+        if strace is None:
+            raise TraceUnavailable("strace is not installed; with it, every denied path could be named")
+        return [strace, "-f", "-I", "1", "-Z", "-qq", "-s", "4096", "-e", TRACED, "-e", "signal=none", "-o", self.path,
+                "--", *argv]
+
+    def _lines(self) -> list[str]:
+        try:
+            with open(self.path, encoding="utf-8", errors="replace") as stream:
+                return stream.readlines()
+        except FileNotFoundError:
+            raise TraceUnavailable("strace may not trace here (ptrace is forbidden)") from None
+
+    def denied(self) -> list[dict[str, Any]]:
+        return [denial._asdict() for denial in denials(self._lines())]
+
+    def end(self) -> None:
+        """Ends what is still traced; strace ends with the last of it."""
+        for process in {line.split(None, 1)[0] for line in self._lines() if line[:1].isdigit()}:
+            try:
+                os.kill(int(process), signal.SIGKILL)
+            except (OSError, ValueError):
+                pass
 
 
 def denials(lines: list[str]) -> list[Denial]:

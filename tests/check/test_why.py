@@ -55,6 +55,12 @@ def test_traced_lines_become_grants(tmp_path):
 def test_a_confined_command_is_traced_for_real(wrapper, person):
     secret = person.file("secret.txt", "x")
     found, status = trace.trace([wrapper, "--name", "traced", "--", "cat", secret],
-                                {**os.environ, "HOME": person.home}, 20, alone=True)
+                                {**os.environ, "HOME": person.home}, 20)
     assert status == 1
     assert {"call": "openat", "target": secret, "errno": "EACCES", "grant": f"--ro {secret}"} in found
+
+
+def test_a_server_that_waits_for_its_client_is_ended_when_the_time_is_up(wrapper, person):
+    found, status = trace.trace([wrapper, "--name", "traced", "--", "sleep", "300"],
+                                {**os.environ, "HOME": person.home}, 2)
+    assert status is None and isinstance(found, list)
