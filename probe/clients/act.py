@@ -139,7 +139,7 @@ def _set_file(file: ConfigFile, around: Scene, wish: dict[str, Any], answer: dic
             break
     else:
         reason = "it changes all the time; close its client and run this again"
-    answer["problems"].append({"path": file.path, "reason": reason})
+    answer["problems"].append({"path": file.shown, "reason": reason})
     answer["servers"] += [dict(row, changed=False) for row in listed(file, around)]
 
 
@@ -171,7 +171,7 @@ def _plan(file: ConfigFile, around: Scene, wish: dict[str, Any], seen: Sight) ->
                 kept.pop(name, None)
                 if not change.exact:
                     notices.append(
-                        f"{file.path}: {mask.line(entry.server)}: nothing is remembered of its wrapping; it is given"
+                        f"{file.shown}: {mask.line(entry.server)}: nothing is remembered of its wrapping; it is given"
                         " back with the same meaning, but an empty args list or quotes may be new"
                     )
             else:
@@ -210,7 +210,7 @@ def _write(file: ConfigFile, around: Scene, real: str, seen: Sight, plan: Plan) 
     replace(real, seen.data, plan.data)
     memory.remember(real, plan.records, original, after)
     if old and not plan.records and original not in ("", after):
-        plan.notices.append(f"{file.path}: given back with the same meaning, but not with the same bytes")
+        plan.notices.append(f"{file.shown}: given back with the same meaning, but not with the same bytes")
 
 
 def _tell(
@@ -226,17 +226,17 @@ def _tell(
         for seen in (before, after)
     ]
     answer["files"].append(
-        {"path": file.path, "client": client.name, "changed": changed, "before": texts[0], "after": texts[1]}
+        {"path": file.shown, "client": client.name, "changed": changed, "before": texts[0], "after": texts[1]}
     )
     keys = [key(entry.path, entry.holds) for entry, _, _ in after.servers]
     told = zip(keys, rows(file, around, after))
     answer["servers"] += [dict(row, changed=name in plan.wanted) for name, row in told]
-    answer["problems"] += [{"path": file.path, "reason": reason} for reason in plan.problems]
+    answer["problems"] += [{"path": file.shown, "reason": reason} for reason in plan.problems]
     answer["notices"] += plan.notices
     if changed and client.asks_again:
         answer["notices"].append(f"{client.title} asks again for approval of the servers that changed")
     if changed and client.rewrites.startswith("constantly"):
-        answer["notices"].append(f"{client.title} rewrites {file.path} while it runs; restart it, then look again")
+        answer["notices"].append(f"{client.title} rewrites {file.shown} while it runs; restart it, then look again")
     if changed and client.lists == "windsurf":
         answer["notices"].append("a Windsurf team whitelist matches by command and cannot be seen from here; adapt it")
 
@@ -250,12 +250,12 @@ def _meant(file: ConfigFile, entry: Entry, wish: dict[str, Any]) -> bool:
 
 
 def _is_that(file: ConfigFile, entry: Entry, row: dict[str, Any]) -> bool:
-    return (row.get("client"), row.get("file"), row.get("server")) == (file.client.name, file.path, entry.server)
+    return (row.get("client"), row.get("file"), row.get("server")) == (file.client.name, file.shown, entry.server)
 
 
 def _note_refusals(file: ConfigFile, around: Scene, wish: dict[str, Any], after: Sight) -> None:
     """Remembers the servers that failed their proof, each as it is now."""
-    failed = [row for row in wish.get("refused") or [] if row.get("file") == file.path]
+    failed = [row for row in wish.get("refused") or [] if row.get("file") == file.shown]
     if not failed:
         return
     refusals = around.memory.refusals()

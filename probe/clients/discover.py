@@ -17,6 +17,11 @@ class ConfigFile(NamedTuple):
     path: str
     project: str
 
+    @property
+    def shown(self) -> str:
+        """The path as text that can be printed and sent; a name that is not UTF-8 has its bytes replaced."""
+        return self.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
 
 def config_files(
     home: str, projects: list[str], environ: Mapping[str, str], clients: list[str] | None = None

@@ -29,7 +29,7 @@ class Wrapping(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One server of one file. `path` are the keys that lead to it, the last of them its name.
+    """One server of one file. `path` are the keys that lead to it, the last of them its name as it is in the file.
 
     `body` is the object with the command: the entry itself or a member of it. `command` and `args` are None when
     absent.
@@ -93,8 +93,13 @@ def entries(found: list[Found], client: Client, stem: str) -> list[Entry]:
             continue
         for name, child in named:
             if child.kind == "object" and not (path == () and holds == "map" and not _looks_started(child)):
-                result.append(_entry(name, (*path, name), holds, child, client))
+                result.append(_entry(readable(name), (*path, name), holds, child, client))
     return result
+
+
+def readable(name: str) -> str:
+    """A name with half characters replaced: JSON can hold them, no output can."""
+    return name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _entry(name: str, path: tuple[str, ...], holds: str, node: Node, client: Client) -> Entry:

@@ -14,7 +14,7 @@ def launch(file: ConfigFile, entry: Entry, home: str) -> dict[str, Any]:
     """One row of `act.launches`. Holds the values of the entry: for memory only."""
     folder = project(file, entry)
     result: dict[str, Any] = {
-        "client": file.client.name, "file": file.path, "server": entry.server, "argv": [], "env": {},
+        "client": file.client.name, "file": file.shown, "server": entry.server, "argv": [], "env": {},
         "cwd": folder or None, "problem": None,
     }
 

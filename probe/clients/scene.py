@@ -10,7 +10,7 @@ from . import edit, lists, look, mask
 from .decide import Decision, Program, Surroundings, argument_name, decide
 from .discover import ConfigFile
 from .document import DocumentError, Found, Splice
-from .entries import Entry, entries
+from .entries import Entry, entries, readable
 from .replace import Refused, contents
 from .undo import Memory, digest, key
 
@@ -126,7 +126,7 @@ def rows(file: ConfigFile, scene: Scene, seen: Sight) -> list[dict[str, Any]]:
 
 def _row(file: ConfigFile, state: str, reason: str, transport: str) -> dict[str, Any]:
     return {
-        "client": file.client.name, "file": file.path, "scope": file.place.scope, "server": "",
+        "client": file.client.name, "file": file.shown, "scope": file.place.scope, "server": "",
         "project": file.project or None, "transport": transport, "state": state, "reason": reason,
         "command": "", "args_masked": [],
     }
@@ -157,7 +157,7 @@ def fingerprint(scene: Scene, data: bytes, entry: Entry) -> str:
 
 def project(file: ConfigFile, entry: Entry) -> str:
     """The folder that a server belongs to: the project of its file, or Claude Code's key for it; "" for none."""
-    return entry.path[1] if entry.path[:1] == ("projects",) else file.project
+    return readable(entry.path[1]) if entry.path[:1] == ("projects",) else file.project
 
 
 def said(problem: Exception) -> str:

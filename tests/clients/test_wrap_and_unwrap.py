@@ -204,10 +204,21 @@ def test_hostile_names_stay_one_argument(home, name):
     [(option, value)] = options
     assert (option, actions, command) == ("--name", [], ["npx", "--", "-y"])
     assert 0 < len(value.encode()) <= 255 and "$" not in value
-    assert home.servers()[name]["state"] == "confined"
+    [row] = home.servers().values()
+    assert row["state"] == "confined" and row["server"].encode()
     assert not home.confine()["changed"]
     home.release()
     assert file.read_bytes() == before
+
+
+def test_a_file_name_that_is_not_utf8_can_be_told(home):
+    folder = Path(home.path, ".kiro/agents")
+    folder.mkdir(parents=True)
+    file = os.path.join(os.fsencode(folder), b"\xff.json")
+    with open(file, "w") as stream:
+        stream.write('{"mcpServers": {"a": {"command": "npx"}}}')
+    answer = home.confine()
+    assert answer["changed"] and json.dumps(answer, ensure_ascii=False).encode()
 
 
 def test_two_long_names_stay_two(home):
