@@ -5,6 +5,7 @@ import os
 import re
 from typing import Any
 
+from .folders import mount_of, parse_mounts
 from .read import Fact, exists, known, names, text, then, unknown, value
 
 FULL_RANGE = 4294967295
@@ -88,8 +89,6 @@ def _is_full(content: str) -> bool:
 
 
 def _root_mount(root: str) -> Fact:
-    from .folders import mount_of, parse_mounts
-
     return then(text(root, "/proc/self/mountinfo", 1 << 20),
                 lambda content: (mount_of(parse_mounts(content), "/") or {}).get("type"))
 
@@ -122,11 +121,18 @@ def unit(content: str) -> dict[str, Any] | None:
 
 
 def _chroot(root: str) -> Fact:
-    """In a chroot the mount table of the process has no line for "/" itself."""
-    from .folders import parse_mounts
+    """In a chroot the root folder is not that of process 1, which only root can see; and when that folder is no mount
+    of its own, the mount table of the process has no line for "/"."""
+    if root == "/" and _same("/proc/1/ns/mnt", "/proc/self/ns/mnt") and _same("/proc/1/root/.", "/") is False:
+        return known(True, "/proc/1/root")
+    return then(text(root, "/proc/self/mountinfo", 1 << 20), lambda content: _no_root(parse_mounts(content)))
 
-    return then(text(root, "/proc/self/mountinfo", 1 << 20),
-                lambda content: _no_root(parse_mounts(content)))
+
+def _same(one: str, other: str) -> bool | None:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return None
 
 
 def _no_root(rows: list[dict[str, Any]]) -> bool:

@@ -2,12 +2,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from .engine import ask
 from .programs import Programs
 from .read import Fact, known, text, then, unknown
-from .sockets import runtime_folder
+from .sockets import permission, runtime_folder
 
 SOCKETS = ("{run}/podman/podman.sock", "/run/podman/podman.sock")
 
@@ -36,15 +34,9 @@ def ids(content: str, user: str, uid: int) -> int:
 
 
 def _sockets(root: str) -> Fact:
-    how = "GET /version on its sockets"
+    """[{"path", "state"}] of the sockets that are there; a connection would start the service, so none is made."""
+    how = "the permission to connect to its sockets"
     if root != "/":
         return unknown(how, "only files were looked at")
-    rows: list[dict[str, Any]] = []
-    for pattern in SOCKETS:
-        path = pattern.format(run=runtime_folder())
-        if not os.path.lexists(path):
-            continue
-        answer, problem = ask(path, "/version")
-        version = str(answer.get("Version"))[:40] if isinstance(answer, dict) else None
-        rows.append({"path": path, "state": problem or "answers", "version": version})
-    return known(rows, how)
+    paths = [pattern.format(run=runtime_folder()) for pattern in SOCKETS]
+    return known([{"path": path, "state": permission(path)} for path in paths if os.path.lexists(path)], how)

@@ -4,12 +4,13 @@ from __future__ import annotations
 import glob
 import os
 import socket
+import stat
 from typing import Any
 
 from .read import Fact, errno_name, known, unknown
 
 TIMEOUT = 1.0
-# (kind, path with {run} for the user's runtime folder, whether it gives root or all that the user can do elsewhere)
+# Kind, path with {run} for the user's runtime folder, what it gives: root, all that the user can do elsewhere, …
 PLACES = (
     ("docker", "/var/run/docker.sock", "root"),
     ("docker", "{run}/docker.sock", "user"),
@@ -29,16 +30,19 @@ PLACES = (
     ("X display", "/tmp/.X11-unix/X0", "screen"),
     ("wayland display", "{run}/wayland-0", "screen"),
 )
+# A connection would start these daemons, so the permission to connect has to do.
+STARTED_BY_CONNECTION = ("incus", "lxd", "libvirt", "podman")
 
 
 def facts(root: str, home: str) -> dict[str, Fact]:
-    """{"reachable": [{"kind", "path", "gives", "state"}]}; `state` is "reachable" or the errno of connect().
+    """{"reachable": [{"kind", "path", "gives", "state"}]}; `state` is "reachable" or the errno of a connection.
 
     Sockets that are not there are left out.
     """
+    how = "a connection or the permission for one"
     if root != "/":
-        return {"reachable": unknown("connect() to each", "only files were looked at")}
-    return {"reachable": known([row for row in (_ask(*place) for place in places(home)) if row], "connect() to each")}
+        return {"reachable": unknown(how, "only files were looked at")}
+    return {"reachable": known([row for row in (_ask(*place) for place in places(home)) if row], how)}
 
 
 def places(home: str) -> list[tuple[str, str, str]]:
@@ -59,7 +63,7 @@ def runtime_folder() -> str:
 
 
 def _ask(kind: str, path: str, gives: str) -> dict[str, Any] | None:
-    state = connect(path)
+    state = permission(path) if kind in STARTED_BY_CONNECTION else connect(path)
     return None if state in ("ENOENT", "ENOTDIR") else {"kind": kind, "path": path, "gives": gives, "state": state}
 
 
@@ -72,3 +76,13 @@ def connect(path: str) -> str:
         except OSError as problem:
             return "timeout" if isinstance(problem, socket.timeout) else errno_name(problem)
     return "reachable"
+
+
+def permission(path: str) -> str:
+    """ "reachable" for a socket that this user may connect to, else an errno's name."""
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return "ENOTSOCK"
+    except OSError as problem:
+        return errno_name(problem)
+    return "reachable" if os.access(path, os.W_OK) else "EACCES"

@@ -12,18 +12,18 @@ NAME = "podman"
 def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """(mechanism, findings)."""
     program = seen.fact("podman.program")
-    answering = [row["path"] for row in seen.value("podman.sockets", []) if row.get("state") == "answers"]
-    evidence = {"path": seen.value("podman.program", {}).get("path"), "sockets": answering}
+    reachable = [row["path"] for row in seen.value("podman.sockets", []) if row.get("state") == "reachable"]
+    evidence = {"path": seen.value("podman.program", {}).get("path"), "sockets": reachable}
     if program["state"] == "unknown":
         return mechanism("unknown", [], evidence), []
-    if program["state"] == "absent" and not answering:
+    if program["state"] == "absent" and not reachable:
         findings = [finding("PODMAN_NOT_INSTALLED", NAME, {"searched": program["how"]})]
         return mechanism("absent", findings, evidence), findings
     state, causes = namespaces.judge(seen)
-    if not seen.root and state == "blocked" and not answering:
+    if not seen.root and state == "blocked" and not reachable:
         findings = [{**entry, "mechanism": NAME} for entry in causes]
         return mechanism("blocked", findings, evidence), findings
-    if state == "unknown" and not answering and not seen.root:
+    if state == "unknown" and not reachable and not seen.root:
         return mechanism("unknown", [], evidence), []
     ids = {
         "subuid": seen.value("podman.subuid"),
@@ -31,7 +31,7 @@ def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "newuidmap": seen.value("podman.newuidmap"),
     }
     findings = [finding("PODMAN_USABLE", NAME, {"path": evidence["path"], "subordinate_ids": ids["subuid"]})]
-    if not seen.root and not answering and not (ids["subuid"] and ids["subgid"] and ids["newuidmap"]):
+    if not seen.root and not reachable and not (ids["subuid"] and ids["subgid"] and ids["newuidmap"]):
         findings.append(finding("PODMAN_NO_SUBORDINATE_IDS", NAME, ids, [remedy("subordinate_ids", user=seen.user)]))
         return mechanism("limited", findings, evidence), findings
     return mechanism("usable", findings, evidence), findings

@@ -16,9 +16,9 @@ def hits(servers: list[dict[str, Any]], home: str) -> list[dict[str, Any]]:
     """
     found = []
     for row in servers:
-        if row.get("command") != "docker":
-            continue
         judged = row.get("docker_arguments")
+        if judged is None and row.get("command") != "docker":
+            continue
         if judged is None:
             judged = judge_arguments(["docker", *(row.get("args_masked") or [])], home)
         found.append({"server": f"{row.get('client')}:{row.get('server')}", "arguments": judged})
@@ -47,4 +47,6 @@ def _isolation(row: dict[str, Any]) -> str:
         return "unknown"
     if row.get("state") == "confined":
         return "landlock"
+    if row.get("docker_arguments") is not None:
+        return "docker"
     return str(row["command"]) if row.get("command") in ENGINES else "none"

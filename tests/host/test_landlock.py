@@ -26,6 +26,17 @@ def test_each_refusal_has_its_own_name(answer, why):
     assert (fact["state"], fact["why"]) == ("unknown", why)
 
 
+def test_the_seventeenth_layer_is_told_by_its_errno(landlock_abi):
+    def work():
+        used = min(landlock_abi, calls.NEWEST)
+        for _ in range(16):
+            calls.restrict(calls.create_ruleset(calls.mask("make_block"), 0, 0), used)
+        return landlock.facts()["restrict"]["value"]
+
+    seen = child.gather({"work": child.Work(work, 30)})["work"]["result"]
+    assert seen == {"stage": "restrict", "errno": "E2BIG"}
+
+
 def test_the_rights_of_an_older_kernel_do_not_hold_those_of_a_newer():
     # A report blamed a kernel with ABI 4 for refusing the right to device ioctls, which ABI 5 brought.
     ioctl = calls.mask("ioctl_dev")

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from probe import users
+from probe.host import attempt as attempt_source
 from probe.host import child, namespaces
-from probe.host.attempt import CLONE_NEWUSER
 from probe.host.namespaces import STAGES
 
 from . import filters
@@ -65,7 +65,7 @@ def test_an_exhausted_limit_is_told_by_its_errno(works_here):
         import ctypes
 
         # The limit of a namespace of our own, so that the host's stays as it is.
-        assert ctypes.CDLL(None).unshare(CLONE_NEWUSER) == 0
+        assert ctypes.CDLL(None).unshare(attempt_source.CLONE_NEWUSER) == 0
         with open("/proc/sys/user/max_user_namespaces", "w") as limit:
             limit.write("0")
         return namespaces.facts()
@@ -73,3 +73,30 @@ def test_an_exhausted_limit_is_told_by_its_errno(works_here):
     seen = child.gather({"work": child.Work(work, 30)})["work"]["result"]
     assert (seen["stages"]["value"]["failed"], seen["stages"]["value"]["errno"]) == (STAGES[0], "ENOSPC")
     assert seen["most"]["value"] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_in_a_chroot_the_kernel_refuses_and_we_know_where_we_are(works_here, tmp_path):
+    import ctypes
+
+    from probe.host import context
+
+    def work():
+        library = ctypes.CDLL(None, use_errno=True)
+        folder = str(tmp_path)
+        os.mkdir(f"{folder}/proc")
+        assert library.unshare(attempt_source.CLONE_NEWNS) == 0
+        assert (
+            library.mount(b"none", b"/", None, ctypes.c_ulong(attempt_source.MS_SLAVE | attempt_source.MS_REC), None)
+            == 0
+        )
+        assert library.mount(b"/proc", f"{folder}/proc".encode(), None, ctypes.c_ulong(4096), None) == 0  # MS_BIND
+        os.chroot(folder)
+        os.chdir("/")
+        rootless = context._no_root(context.parse_mounts(open("/proc/self/mountinfo").read()))
+        return {"stages": attempt(), "chroot": context.facts()["chroot"], "rootless": rootless}
+
+    seen = child.gather({"work": child.Work(work, 30)})["work"]["result"]
+    assert (seen["stages"]["failed"], seen["stages"]["errno"]) == (STAGES[0], "EPERM")
+    assert seen["chroot"]["value"] is True
+    assert seen["rootless"] is True  # what a user without privileges goes by
