@@ -1,7 +1,6 @@
 """Arguments of `docker run` that snap's Docker breaks on, one by one. Names flags and kinds of path, never values."""
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from typing import Any, Iterator
@@ -169,7 +168,7 @@ def path_kind(path: str, home: str, bare_is_path: bool = False) -> str | None:
     if path == "/tmp" or path.startswith(("/tmp/", "/var/tmp/")) or path == "/var/tmp":
         return "tmp"
     house = posixpath.normpath(home)
-    if path == house or path.startswith(house + os.sep):
+    if path == house or path.startswith(house + "/"):
         first = path[len(house):].strip("/").split("/")[0]
         return "hidden" if first.startswith(".") else None
     if path.startswith(("/home/", "/root/")) or path == "/root":
