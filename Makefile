@@ -17,7 +17,7 @@ NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-cl
              ip:iproute2 useradd:passwd
 
 .DEFAULT_GOAL := help
-.PHONY: help enable disable diagnose verify test test-all test-kernels test-fleet test-real bench lint docs clean
+.PHONY: help enable disable diagnose verify test test-kernels test-fleet bench lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -62,7 +62,7 @@ verify: $(VENV)/enable ## Prove again that every confined server works and is de
 	$(BIN)/ansible-playbook playbooks/verify-denial.yml $(PLAY_ARGS)
 
 test: $(VENV)/test ## All tests but the kernel lab and the fleet lab
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the promises there (SERIES='6.1 7.1' for some)
 	$(BIN)/python -m pytest tests/kernels $(if $(SERIES),--series '$(SERIES)') $(PYTEST_ARGS)
