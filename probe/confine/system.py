@@ -30,7 +30,7 @@ except (ImportError, AttributeError, TypeError):  # another Python, or a CPython
 
     _Long, _get_errno, _address = ctypes.c_long, ctypes.get_errno, ctypes.addressof  # type: ignore[misc,assignment]
     _syscall = ctypes.CDLL(None, use_errno=True).syscall  # type: ignore[assignment]
-    _syscall.restype = _Long  # type: ignore[attr-defined]
+    _syscall.restype = _Long
     _buffer = ctypes.c_char * (4096 * 8)  # type: ignore[assignment]
 
 # name: (x86-64, every architecture with the generic table). Source: the kernel's unistd headers.

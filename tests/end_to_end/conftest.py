@@ -12,22 +12,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import real_clients
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent  # ansible-playbook and uvx live beside this interpreter
-CLIENTS = ROOT / ".lab" / "npm"
 SECRET = "tok-9f3c-never-shown"
 
 
 @pytest.fixture(scope="session")
 def claude():
     """Claude Code's command, installed from npm once, outside of everybody's home."""
-    command = CLIENTS / "node_modules/.bin/claude"
-    if not command.exists():
-        CLIENTS.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "install", "--silent", "--prefix", str(CLIENTS), "@anthropic-ai/claude-code"],
-                       check=True, timeout=600)
-    return command
+    return real_clients.installed() / "claude"
 
 
 class Run:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 from pathlib import Path
 
-LAB = Path(__file__).resolve().parents[2] / ".lab" / "npm"
+LAB = Path(__file__).resolve().parents[1] / ".lab" / "npm"
 PACKAGES = (
     "@anthropic-ai/claude-code",
     "@openai/codex",
@@ -22,15 +23,21 @@ INSTALL_SECONDS = 900
 def installed() -> Path:
     """The folder of the programs. Raises `CalledProcessError` when npm could not bring them."""
     programs = LAB / "node_modules" / ".bin"
-    if not (LAB / "complete").exists():
-        LAB.mkdir(parents=True, exist_ok=True)
-        (LAB / "package.json").write_text(json.dumps({"private": True}))
-        run = {"cwd": LAB, "check": True, "capture_output": True, "timeout": INSTALL_SECONDS}
-        subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", *PACKAGES], **run)
-        for package, script in SCRIPTS.items():
-            subprocess.run(["node", script], **{**run, "cwd": LAB / "node_modules" / package})
-        (LAB / "complete").touch()
+    LAB.mkdir(parents=True, exist_ok=True)
+    with open(LAB / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the other workers of this run wait for the one that installs
+        if not (LAB / "complete").exists():
+            _install()
     return programs
+
+
+def _install() -> None:
+    (LAB / "package.json").write_text(json.dumps({"private": True}))
+    run = {"cwd": LAB, "check": True, "capture_output": True, "timeout": INSTALL_SECONDS}
+    subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", *PACKAGES], **run)
+    for package, script in SCRIPTS.items():
+        subprocess.run(["node", script], **{**run, "cwd": LAB / "node_modules" / package})
+    (LAB / "complete").touch()
 
 
 def memory_server() -> list[str]:
