@@ -32,12 +32,8 @@ def judge(facts: dict[str, Any], servers: list[dict[str, Any]]) -> dict[str, Any
     its place; "blocked" when nothing is; "unknown" when nothing is known to be and something is not known.
     """
     seen = Seen(facts)
-    results = {
-        "landlock": landlock.judge(seen),
-        "bubblewrap": bubblewrap.judge(seen),
-        "podman": podman.judge(seen),
-        "docker": docker.judge(seen, configured.hits(servers, seen.home)),
-    }
+    results = {"landlock": landlock.judge(seen), "bubblewrap": bubblewrap.judge(seen), "podman": podman.judge(seen)}
+    results["docker"] = docker.judge(seen, configured.hits(servers, seen.home), results["podman"])
     results = {name: _said(seen, name, *result) for name, result in results.items()}
     mechanisms = {name: result[0] for name, result in results.items()}
     findings = list({str(entry): entry for _, entries in results.values() for entry in entries}.values())

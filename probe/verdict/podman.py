@@ -21,8 +21,7 @@ def judge(seen: Seen) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         return mechanism("absent", findings, evidence), findings
     state, causes = namespaces.judge(seen)
     if not seen.root and state == "blocked" and not reachable:
-        findings = [{**entry, "mechanism": NAME} for entry in causes]
-        return mechanism("blocked", findings, evidence), findings
+        return mechanism("blocked", causes, evidence), causes
     if state == "unknown" and not reachable and not seen.root:
         return mechanism("unknown", [], evidence), []
     ids = {

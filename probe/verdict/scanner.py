@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .docker import confined_by_apparmor, daemon_origin
 from .seen import Seen, finding, remedy
+from .snap_docker import confined, daemon_origin
 
 REASONS = {
     "absent": "there is no container engine",
@@ -17,7 +17,7 @@ def judge(seen: Seen, mechanisms: dict[str, Any]) -> tuple[dict[str, Any], list[
     """({"state": "usable", "degraded", "unavailable" or "unknown", "warning": str or None, "codes"}, findings)."""
     docker, podman = mechanisms["docker"], mechanisms["podman"]
     if docker["state"] in ("usable", "limited"):
-        if daemon_origin(seen) == "snap" and confined_by_apparmor(seen):
+        if daemon_origin(seen) == "snap" and confined(seen):
             reason = (
                 "snap's Docker cannot start containers with no-new-privileges and sees only the visible part of the "
                 "home folder"
