@@ -47,7 +47,8 @@ def texts(host: Answer) -> dict[str, str]:
 def _remedy(found: Answer) -> str:
     remedies = found.get("remedies") or []
     if not remedies:
-        return ""
+        codes = found.get("codes")
+        return f". Remedy: none from inside here; `probe explain {codes[0]}` tells what there is" if codes else ""
     return f". Remedy: {remedies[0]['text']}{' It takes effect after a reboot.' if remedies[0]['reboot'] else ''}"
 
 
