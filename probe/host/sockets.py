@@ -69,12 +69,14 @@ def _ask(kind: str, path: str, gives: str) -> dict[str, Any] | None:
 
 def connect(path: str) -> str:
     """ "reachable", or the name of the errno that connect() gave."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as handle:
-        handle.settimeout(TIMEOUT)
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as handle:  # a filter may refuse this already
+            handle.settimeout(TIMEOUT)
             handle.connect(path)
-        except OSError as problem:
-            return "timeout" if isinstance(problem, socket.timeout) else errno_name(problem)
+    except socket.timeout:
+        return "timeout"
+    except OSError as problem:
+        return errno_name(problem)
     return "reachable"
 
 
