@@ -10,6 +10,8 @@ import sys
 import pytest
 from playground import ROOT, tree
 
+from probe import install
+
 HUSH = "sesame-open-7431"
 
 
@@ -200,7 +202,7 @@ def test_over_ssh_a_failed_and_an_unreachable_host_stop_no_other(developer, play
     assert play("disable-landlock.yml", users=[developer], hosts={"good": sshd}).status == 0
 
 
-def test_the_checks_for_ci_containers_see_both_a_good_host_and_a_bad_one(developer, play, place):
+def test_the_checks_for_ci_containers_see_both_a_good_host_and_a_bad_one(developer, play, place, sshd):
     """They judge /usr/local, so this one test uses it, and leaves it as it was."""
     if os.path.lexists("/usr/local/bin/mcp-confine"):
         pytest.skip("a wrapper is already installed on this host")
@@ -214,11 +216,16 @@ def test_the_checks_for_ci_containers_see_both_a_good_host_and_a_bad_one(develop
     assert bad.returncode == 1 and "is missing" in bad.stdout
     assert play("enable-landlock.yml", users=[developer], mcp_confine_prefix="/usr/local").status == 0
     try:
-        good = judge("--hosts=local://")
-        assert good.returncode == 0, good.stdout
+        (place / "ssh_config").write_text(
+            f"Host that\n HostName 127.0.0.1\n Port {sshd['ansible_port']}\n User root\n IdentitiesOnly yes\n"
+            f" IdentityFile {place}/client\n UserKnownHostsFile {place}/known_hosts\n")
+        for host in (["--hosts=local://"], ["--hosts=ssh://that", f"--ssh-config={place}/ssh_config"]):
+            good = judge(*host)
+            assert good.returncode == 0, good.stdout
         developer.claude({"notes": developer.server()})
         loose = judge()
         assert loose.returncode == 1 and "claude-code:notes" in loose.stdout and "1 failed" in loose.stdout
     finally:
         done = play("disable-landlock.yml", users=[developer], mcp_confine_prefix="/usr/local")
+        install.apply(install.removal("/usr/local"))
     assert done.status == 0, done.text
