@@ -1,13 +1,16 @@
 """The facts of this machine: as whom they were read, how, and that nothing secret is among them."""
 from __future__ import annotations
 
+import errno
 import json
 import os
 
 import pytest
 
 from probe import host, users, verdict
+from probe.host import child
 
+from . import filters
 from .trees import plant
 
 CANARY = "hunter2-canary"
@@ -41,6 +44,21 @@ def test_each_user_gets_an_answer_of_their_own(person, landlock_abi):
     assert judged["mechanisms"]["landlock"]["state"] in ("usable", "limited"), judged["mechanisms"]["landlock"]
     if person.name != "root":
         assert "PROBE_AS_ROOT" not in [entry["code"] for entry in judged["findings"]]
+
+
+@pytest.mark.parametrize("answer, code", [
+    (filters.ERRNO | errno.EPERM, "LANDLOCK_SECCOMP_EPERM"), (filters.ERRNO | errno.ENOSYS, "LANDLOCK_SECCOMP_ENOSYS"),
+    (filters.KILL, "LANDLOCK_SECCOMP_KILL")])
+def test_a_whole_look_from_below_a_filter_names_the_filter(answer, code):
+    def work():
+        filters.install([(number, None, answer) for number in filters.LANDLOCK_CALLS])
+        return host.observe({}, workspaces=[])
+
+    seen = child.gather({"work": child.Work(work, 60)})["work"]["result"]
+    assert seen["problems"] == []
+    judged = verdict.judge(seen, [])
+    assert judged["mechanisms"]["landlock"]["codes"] == [code]
+    assert judged["mechanisms"]["landlock"]["state"] == "blocked"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -402,6 +402,7 @@ CASES = (
             },
         ),
         ("DOCKER_IS_PODMAN", "PODMAN_USABLE"),
+        {"docker": "usable"}, never=("DOCKER_DAEMON_DOWN",),
     ),
     # -- D: Landlock missing, hidden, filtered or lying
     Case(

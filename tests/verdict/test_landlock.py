@@ -155,6 +155,16 @@ def test_no_boot_parameter_against_what_is_not_built_or_filtered(why):
         assert "lsm=" not in str(answer["mechanisms"]["landlock"]["remedies"])
 
 
+@pytest.mark.parametrize("seccomp, built, code", [
+    (0, "y", "LANDLOCK_NOT_BUILT"), (2, "y", "LANDLOCK_SECCOMP_ENOSYS"), (2, "n", "LANDLOCK_NOT_BUILT"),
+    (None, "y", "LANDLOCK_SECCOMP_ENOSYS")])
+def test_a_missing_call_is_blamed_on_the_kernel_only_when_nobody_could_hide_it(seccomp, built, code):
+    seen = unknown("EACCES") if seccomp is None else status(seccomp)
+    answer = judged({**OFF, "landlock.abi": unknown("ENOSYS"), "context.status": seen},
+                    {"lsm.built": known({"CONFIG_SECURITY_LANDLOCK": built})})
+    assert answer["mechanisms"]["landlock"]["codes"] == [code]
+
+
 # -- filters
 
 @pytest.mark.parametrize(
