@@ -9,7 +9,6 @@ from .folders import mount_of, parse_mounts
 from .read import Fact, exists, known, names, text, then, unknown, value
 
 FULL_RANGE = 4294967295
-ALL_CAPABILITIES = 37  # bits; fewer than those of Linux 5.8 in the bounding set means that somebody took some away
 GVISOR_BUILD = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # the version that gVisor's sentry reports
 MANAGERS = (
     "docker",

@@ -92,11 +92,6 @@ def judge_arguments(argv: list[str], home: str) -> list[dict[str, Any]]:
     return found
 
 
-def is_docker_run(argv: list[str]) -> bool:
-    """Whether the words start a container with docker."""
-    return any(True for _ in options(argv)) or _begin(argv) is not None
-
-
 def _begin(argv: list[str]) -> int | None:
     """The position after `run`; None when this starts no container with docker."""
     start = next(
