@@ -110,28 +110,24 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _host(arguments: argparse.Namespace) -> int:
-    from . import report, verdict
+    from . import host, report, verdict  # before the fork: another user may not be able to read them
     from .clients import act
     from .report import text
+    from .verdict import docker_arguments
 
     try:
         user = users.named(arguments.user) if arguments.user else users.me()
     except KeyError as problem:
         raise _Problem(problem.args[0]) from None
-    facts = _as(user, _observe, _distribution())
-    judged = verdict.judge(facts, _as(user, act.servers, user.home, []))
+    facts = users.run_as(user, host.observe, _distribution())
+    configured = users.run_as(user, act.servers, user.home, [], "", docker_arguments.judge_arguments)
+    judged = verdict.judge(facts, configured)
     if arguments.json:
         print(json.dumps(report.document(judged, facts), indent=2))
     else:
         print(text.render(judged, width=_width(), ascii=arguments.ascii or not _unicode(), color=_color(arguments),
                           verbose=arguments.verbose))
     return verdict.exit_code(judged)
-
-
-def _observe(distribution: dict[str, Any]) -> dict[str, Any]:
-    from . import host
-
-    return host.observe(distribution)
 
 
 def _distribution() -> dict[str, Any]:
@@ -342,13 +338,9 @@ def _codes(arguments: argparse.Namespace) -> int:
         print(json.dumps({"schema": 1, "codes": [text.plain_code(code) for code in catalogue.CODES]}, indent=2))
     else:
         _table(("CODE", "SEVERITY", "MEANS"), [
-            (code, row["severity"], row["meaning"]) for code, row in
+            (code, row["severity"], row["title"]) for code, row in
             ((code, text.plain_code(code)) for code in catalogue.CODES)])
     return 0
-
-
-def _as(user: users.User, work: Callable[..., Any], *args: Any) -> Any:
-    return users.run_as(user, work, *args)
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -17,7 +17,7 @@ ROOMS = {
     "confine": set(),
     "host": {"confine"},
     "verdict": set(),
-    "clients": {"confine", "verdict"},
+    "clients": {"confine"},
     "check": {"confine", "clients"},
     "report": {"verdict"},
 }

@@ -17,7 +17,7 @@ from .document import DocumentError, Splice, spliced
 from .entries import Entry
 from .launch import launch
 from .replace import Changed, client_lock, contents, replace, sweep, target
-from .scene import Scene, Sight, fingerprint, listed, refusal_key, refused, rows, said, scene, sight
+from .scene import Judge, Scene, Sight, fingerprint, listed, refusal_key, refused, rows, said, scene, sight
 from .undo import digest, key
 
 ATTEMPTS = 200  # how often a file may change under us before we give up on it
@@ -34,16 +34,20 @@ class Plan(NamedTuple):
     notices: list[str]
 
 
-def servers(home: str, projects: list[str], wrapper: str = "") -> list[dict[str, Any]]:
+def servers(
+    home: str, projects: list[str], wrapper: str = "", judge_docker: Judge | None = None
+) -> list[dict[str, Any]]:
     """Every server in this user's client files and in those of the projects, with its state.
 
     Each: client, file, scope, server, project, transport ("stdio", "remote" or "unknown"), state ("confined",
     "unconfined", "remote", "never_wrapped", "refused" or "unreadable"), reason, command (base name), args_masked.
     A file that cannot be read is one row without a server. `wrapper` is a path that counts as the wrapper's beside the
-    usual ones and those that were written for this user.
+    usual ones and those that were written for this user. `judge_docker` gets the real argv and the home of servers that
+    docker starts, in memory, and its answer is the row's `docker_arguments`.
     """
     around = scene(home, [os.path.abspath(project) for project in projects], wrapper=wrapper)
-    return [row for file in config_files(home, around.projects, os.environ) for row in listed(file, around)]
+    files = config_files(home, around.projects, os.environ)
+    return [row for file in files for row in listed(file, around, judge_docker)]
 
 
 def set_state(home: str, wish: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ WINDOWS_TOOLS = ("cmd", "powershell", "pwsh.exe", "wsl")
 SHELLS = ("sh", "bash", "dash", "zsh", "ash", "ksh")
 STARTERS = ("env", "nice", "nohup", "ionice", "stdbuf", "setsid", "exec")
 ARGUMENT_BYTES = 200
-MOUNT_OPTIONS = ("-v", "--volume", "--mount", "--env-file", "--cidfile")
 
 
 class Program(NamedTuple):
@@ -101,7 +100,7 @@ def _never(entry: Entry, client: Client, around: Surroundings) -> str:
     names = programs(argv)
     container = next((name for name in names if name in CONTAINER_TOOLS), "")
     if container:
-        more = _snap_docker(argv, around)
+        more = "; this one comes from snap, and `probe host` tells what that breaks" if around.program.snap else ""
         return f"{container} runs it in a container: the client would be confined, not the server{more}"
     for name in names:
         if name in RIGHTS_TOOLS:
@@ -156,22 +155,6 @@ def programs(argv: list[str]) -> list[str]:
         while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[0])):
             words = words[1:]
     return names
-
-
-def _snap_docker(argv: list[str], around: Surroundings) -> str:
-    if not around.program.snap:
-        return ""
-    broken = []
-    for index, word in enumerate(argv):
-        option, _, value = word.partition("=")
-        if option in MOUNT_OPTIONS:
-            value = value or (argv[index + 1] if index + 1 < len(argv) else "")
-            source = re.search(r"(?:^|src=|source=)(/[^:,]*)", value)
-            inside = source and source.group(1).startswith(around.home + "/")
-            if source and (not inside or source.group(1).startswith(around.home + "/.")):
-                broken.append(str(index))
-    where = f"; it cannot see what argument {', '.join(broken)} names" if broken else ""
-    return f"; this docker comes from snap, which sees only the visible part of the home folder{where}"
 
 
 def argument_name(server: str) -> str:

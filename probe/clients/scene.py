@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from .. import __version__
 from ..confine.policy import folder_name
 from . import edit, lists, look, mask
-from .decide import Decision, Program, Surroundings, argument_name, decide
+from .decide import Decision, Program, Surroundings, argument_name, decide, programs
 from .discover import ConfigFile
 from .document import DocumentError, Found, Splice
 from .entries import Entry, entries, readable
 from .replace import Refused, contents
 from .undo import Memory, digest, key
 
+Judge = Callable[[list[str], str], list[dict[str, Any]]]  # of docker's argv and the home
 POLICY_FOLDERS = ("/etc/mcp-confine/policies", "~/.config/mcp-confine/policies")
 
 
@@ -88,8 +89,11 @@ def _isolation(setting: Any) -> str:
     return "docker" if mode == "docker" else ""
 
 
-def listed(file: ConfigFile, scene: Scene) -> list[dict[str, Any]]:
-    """The rows of one file as it is now; one row without a server when it cannot be read."""
+def listed(file: ConfigFile, scene: Scene, judge_docker: Judge | None = None) -> list[dict[str, Any]]:
+    """The rows of one file as it is now; one row without a server when it cannot be read.
+
+    With `judge_docker` the row of a server that docker starts has `docker_arguments`: what it made of the real ones.
+    """
     if file.place.format == "opaque":
         return [_row(file, "never_wrapped", file.place.fixed, "unknown")]
     try:
@@ -97,7 +101,9 @@ def listed(file: ConfigFile, scene: Scene) -> list[dict[str, Any]]:
     except (OSError, DocumentError) as problem:
         return [_row(file, "unreadable", said(problem), "unknown")]
     result = rows(file, scene, seen)
-    for row, (_, decision, _) in zip(result, seen.servers):
+    for row, (entry, decision, _) in zip(result, seen.servers):
+        if judge_docker and "docker" in programs(entry.argv()):
+            row["docker_arguments"] = judge_docker(entry.argv(), scene.home)
         path = decision.wrapping.path if decision.wrapping else ""
         if row["state"] == "confined" and not os.path.exists(path):
             row["reason"] = f"it cannot start: {path} is not there; install the wrapper or confine it again"

@@ -41,7 +41,7 @@ def run(folder: str) -> dict:
         answer["reason"] = str(refusal)
         return answer
     except OSError as problem:
-        answer["errno"] = errno.errorcode.get(problem.errno or 0)
+        answer["errno"] = error_name(problem)
         answer["reason"] = f"{problem.filename or folder}: {problem.strerror}"
         return answer
     answer["passed"], answer["reason"] = result["passed"], result["reason"]
@@ -64,7 +64,7 @@ def ask_kernel() -> tuple:
         try:
             said = str(landlock.abi())
         except OSError as problem:
-            said = errno.errorcode.get(problem.errno or 0, str(problem.errno))
+            said = error_name(problem)
         os.write(writing, said.encode())
         os._exit(0)
     os.close(writing)
@@ -74,6 +74,12 @@ def ask_kernel() -> tuple:
     if said.isdigit():
         return int(said), None
     return None, said or signal.Signals(os.WTERMSIG(status) or signal.SIGKILL).name
+
+
+def error_name(problem: OSError) -> str:
+    """The errno's name; ENOTSUP and EOPNOTSUPP are one number, and the kernel means the latter."""
+    name = errno.errorcode.get(problem.errno or 0, str(problem.errno))
+    return "EOPNOTSUPP" if name == "ENOTSUP" else name
 
 
 def prove(options: list, command: list, folder: str = "") -> dict:

@@ -5,6 +5,7 @@ from ..clients import act
 from ..host import observe as observe_host
 from ..report.text import render
 from ..verdict import judge
+from ..verdict.docker_arguments import judge_arguments
 from .users import Answer, Users, each, own_folders
 
 SEVERITY = ("usable", "limited", "unknown", "blocked")  # of verdicts, from best to worst
@@ -54,4 +55,5 @@ def _remedy(found: Answer) -> str:
 
 def _observe(home: str, distribution: Answer, projects: list[str]) -> Answer:
     folders = own_folders(home, projects)
-    return {"facts": observe_host(distribution, workspaces=folders), "servers": act.servers(home, folders)}
+    return {"facts": observe_host(distribution, workspaces=folders),
+            "servers": act.servers(home, folders, judge_docker=judge_arguments)}

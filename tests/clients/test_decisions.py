@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from probe.clients import lists
+from probe.clients import act, lists
 from probe.clients.catalogue import BY_NAME
 from probe.clients.decide import Program, Surroundings, decide, programs
 from probe.clients.document import KeyPath
@@ -89,19 +89,15 @@ def test_programs_that_gain_rights_cannot_start_in_the_wrapper():
     assert "setuid" in decided({"command": "x"}, program=Program("/usr/bin/x", setuid=True)).reason
 
 
-def test_docker_from_snap_names_the_arguments_that_it_breaks_on():
-    args = [
-        "run",
-        "-v",
-        "/srv/data:/data",
-        "-v",
-        f"{HOME}/work:/work",
-        "--mount",
-        f"type=bind,src={HOME}/.kube,dst=/k",
-        "mcp/x",
-    ]
-    reason = decided({"command": "docker", "args": args}, program=Program("/snap/bin/docker", snap=True)).reason
-    assert "argument 2, 6" in reason and "/srv/data" not in reason
+def test_docker_from_snap_is_told_apart_and_its_real_arguments_are_judged_in_memory(home):
+    reason = decided({"command": "docker", "args": ["run", "x"]}, program=Program("/snap/bin/docker", snap=True)).reason
+    assert "comes from snap" in reason
+    server = {"command": "docker", "args": ["run", "-v", "/srv/SECRET:/data", "x"]}
+    home.put(".claude.json", json.dumps({"mcpServers": {"boxed": server}}))
+    asked = []
+    rows = act.servers(home.path, [], judge_docker=lambda argv, where: asked.append((argv, where)) or ["judged"])
+    assert asked == [(["docker", "run", "-v", "/srv/SECRET:/data", "x"], home.path)]
+    assert rows[0]["docker_arguments"] == ["judged"] and "SECRET" not in str(rows)
 
 
 @pytest.mark.parametrize(
