@@ -102,8 +102,9 @@ def listed(file: ConfigFile, scene: Scene, judge_docker: Judge | None = None) ->
         return [_row(file, "unreadable", said(problem), "unknown")]
     result = rows(file, scene, seen)
     for row, (entry, decision, _) in zip(result, seen.servers):
-        if judge_docker and "docker" in programs(entry.argv()):
-            row["docker_arguments"] = judge_docker(entry.argv(), scene.home)
+        argv = entry.argv()
+        if judge_docker and argv and "docker" in programs(argv):
+            row["docker_arguments"] = judge_docker(argv, scene.home)
         path = decision.wrapping.path if decision.wrapping else ""
         if row["state"] == "confined" and not os.path.exists(path):
             row["reason"] = f"it cannot start: {path} is not there; install the wrapper or confine it again"

@@ -93,7 +93,8 @@ def test_docker_from_snap_is_told_apart_and_its_real_arguments_are_judged_in_mem
     reason = decided({"command": "docker", "args": ["run", "x"]}, program=Program("/snap/bin/docker", snap=True)).reason
     assert "comes from snap" in reason
     server = {"command": "docker", "args": ["run", "-v", "/srv/SECRET:/data", "x"]}
-    home.put(".claude.json", json.dumps({"mcpServers": {"boxed": server}}))
+    far, empty = {"type": "http", "url": "https://x.example.com"}, {"command": "x", "args": 1}
+    home.put(".claude.json", json.dumps({"mcpServers": {"boxed": server, "far": far, "empty": empty}}))
     asked = []
     rows = act.servers(home.path, [], judge_docker=lambda argv, where: asked.append((argv, where)) or ["judged"])
     assert asked == [(["docker", "run", "-v", "/srv/SECRET:/data", "x"], home.path)]
