@@ -67,15 +67,18 @@ test: $(VENV)/test ## All tests but the kernel lab and the fleet lab
 test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the promises there (SERIES='6.1 7.1' for some)
 	$(BIN)/python -m pytest tests/kernels $(if $(SERIES),--series '$(SERIES)') $(PYTEST_ARGS)
 
-test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in
+test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in (as root)
+	$(call have,debootstrap:debootstrap)
 	$(BIN)/python -m pytest tests/fleet $(PYTEST_ARGS)
 
 bench: $(VENV)/test ## Start-up and throughput as ratios, in one run
 	$(BIN)/python tests/bench/start.py
 
-lint: $(VENV)/test ## ruff and mypy
+lint: $(VENV)/test ## ruff, mypy, yamllint and ansible-lint
 	$(BIN)/ruff check probe library tests
 	$(BIN)/mypy
+	$(BIN)/yamllint --strict playbooks roles inventory meta galaxy.yml
+	$(BIN)/ansible-lint --offline --profile production playbooks roles
 
 clean: ## Remove what the targets made here
 	rm -rf $(VENV) .lab build *.egg-info
