@@ -65,6 +65,7 @@ test: $(VENV)/test ## All tests but the kernel lab and the fleet lab
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the promises there (SERIES='6.1 7.1' for some)
+	$(call have,qemu-system-x86_64:qemu-system-x86 cpio:cpio debootstrap:debootstrap)
 	$(BIN)/python -m pytest tests/kernels $(if $(SERIES),--series '$(SERIES)') $(PYTEST_ARGS)
 
 test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in (as root)

@@ -24,7 +24,7 @@ def test_the_kernel_answers_the_interface_that_its_version_has(booted, user):
 
 
 def test_everything_called_enforced_was_seen_to_be(able, user):
-    name, told = able
+    _, told = able
     for policy in ("self_test", "no_network", "ports"):
         seen = told["users"][user][policy]
         assert seen["passed"], f"{policy}: {seen}"
@@ -34,7 +34,7 @@ def test_everything_called_enforced_was_seen_to_be(able, user):
 
 
 def test_what_is_not_called_enforced_is_honestly_open(able):
-    name, told = able
+    _, told = able
     for row in told["users"]["person"]["self_test"]["acts"]:
         if row["state"] in ("unavailable", "not restricted") and row["without_us"] == "allowed":
             assert row["confined"] == "allowed", f"{row['act']} is denied, and the plan does not say by what"
@@ -95,7 +95,8 @@ def test_the_table_of_interfaces_names_every_kernel_that_was_booted():
 
 
 def test_the_page_is_what_was_seen(lab, request):
-    text = page.render(lab)
+    # A series newer than the table is booted and told of, and goes into the page when it gets its row.
+    text = page.render({name: seen for name, seen in lab.items() if name in fetch.SERIES or name == OFF})
     if request.config.getoption("--write-page"):
         page.PATH.write_text(text)
     if not request.config.getoption("--series"):
