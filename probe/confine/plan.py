@@ -138,7 +138,8 @@ class Plan:
 
     @property
     def _no_listen(self) -> bool:
-        return self.policy.network == "ports" and not self.policy.bind and self.unix_by_filter
+        # Also where Landlock could tell UNIX sockets apart: what holds on one kernel holds on the next.
+        return self.policy.network == "ports" and not self.policy.bind and not self.policy.unix
 
     def states(self) -> dict:
         """Each protection's name to (state, why)."""

@@ -50,6 +50,13 @@ def test_no_network_is_enforced_by_the_filter_on_every_kernel(abi):
 
 
 @pytest.mark.parametrize("abi", ABIS)
+def test_listening_is_closed_where_no_port_is_granted_for_it_on_every_kernel(abi):
+    assert states(abi, "--connect 443")["listen"] == plan.SECCOMP
+    for granted in ("--bind 8080", "--unix /run/x"):
+        assert states(abi, "--connect 443", granted)["listen"] == plan.UNAVAILABLE
+
+
+@pytest.mark.parametrize("abi", ABIS)
 def test_unix_sockets_are_closed_on_every_kernel_and_open_only_where_landlock_can_tell_them_apart(abi):
     closed = plan.Plan(policy(), [], abi)
     assert (set(seccomp.UNIX_SOCKETS) <= set(closed.rules())) == (abi < 9)

@@ -46,7 +46,7 @@ def render(lab: dict) -> str:
     for name, told in rows.items():
         for way, seen in told["blocked"].items():
             if seen["possible"]:
-                said = seen["bwrap"]["stderr"].splitlines()[-1:] or ["works"]
+                said = [line.partition(" See <")[0] for line in seen["bwrap"]["stderr"].splitlines()[-1:]] or ["works"]
                 proved = "starts, denials proved" if seen["self_test"]["passed"] else "FAILS"
                 lines.append(f"| {name} | {way} | {said[0]} | {proved} |")
     return "\n".join(lines) + "\n"
