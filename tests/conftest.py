@@ -1,6 +1,7 @@
 """What all tests share: a wrapper installed from this tree, people to run it as, and the kernel's word on Landlock."""
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -12,7 +13,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+
+
+def _tree() -> Path:
+    """Where everybody can import the package from: this tree, or a copy where it lies in somebody's closed folder."""
+    if os.geteuid() != 0 or all(place.stat().st_mode & 0o001 for place in (ROOT, *ROOT.parents)):
+        return ROOT
+    copy = Path(tempfile.mkdtemp(prefix="mcp-confine-tree-", dir="/opt"))
+    atexit.register(shutil.rmtree, copy)
+    copy.chmod(0o755)
+    shutil.copytree(ROOT / "probe", copy / "probe", ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+TREE = _tree()
+sys.path.insert(0, str(TREE))
 
 # Each worker of pytest-xdist has a user of its own.
 PERSON = f"mcp-confine-test{os.environ.get('PYTEST_XDIST_WORKER', '')}"
@@ -33,6 +48,12 @@ def landlock_abi():
             pytest.fail(f"this kernel has no usable Landlock ({error}), and CI must have it")
         pytest.skip(f"no usable Landlock here: {error}")
     return abi
+
+
+@pytest.fixture(scope="session")
+def tree():
+    """The folder of the package, readable by everybody."""
+    return TREE
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 OBSERVE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -15,8 +13,8 @@ print(json.dumps([facts, judged]))
 """
 
 
-def test_it_knows_that_it_is_inside(wrapper, person):
-    done = person.run([wrapper, "--name", "probe", "--ro", ROOT, "--", "/usr/bin/python3", "-c", OBSERVE, ROOT])
+def test_it_knows_that_it_is_inside(wrapper, person, tree):
+    done = person.run([wrapper, "--name", "probe", "--ro", tree, "--", "/usr/bin/python3", "-c", OBSERVE, tree])
     assert done.returncode == 0, done.stderr
     facts, judged = json.loads(done.stdout)
     assert facts["context"]["inside_wrapper"]["value"] is True
@@ -25,5 +23,5 @@ def test_it_knows_that_it_is_inside(wrapper, person):
     assert (facts["context"]["status"]["state"], facts["context"]["status"]["why"]) == ("unknown", "EACCES")
     codes = [entry["code"] for entry in judged["findings"]]
     assert "PROBE_INSIDE_WRAPPER" in codes
-    outside = json.loads(person.run(["/usr/bin/python3", "-c", OBSERVE, ROOT]).stdout)[1]
+    outside = json.loads(person.run(["/usr/bin/python3", "-c", OBSERVE, tree]).stdout)[1]
     assert "PROBE_INSIDE_WRAPPER" not in [entry["code"] for entry in outside["findings"]]
