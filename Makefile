@@ -17,7 +17,7 @@ NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-cl
              ip:iproute2 useradd:passwd
 
 .DEFAULT_GOAL := help
-.PHONY: help enable disable diagnose verify test test-kernels test-fleet bench lint clean
+.PHONY: help enable disable diagnose verify test test-kernels test-escape test-fleet bench lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -67,6 +67,9 @@ test: $(VENV)/test ## All tests but the kernel lab and the fleet lab
 test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the promises there (SERIES='6.1 7.1' for some)
 	$(call have,qemu-system-x86_64:qemu-system-x86 cpio:cpio debootstrap:debootstrap)
 	$(BIN)/python -m pytest tests/kernels $(if $(SERIES),--series '$(SERIES)') $(PYTEST_ARGS)
+
+test-escape: $(VENV)/test ## Every way out that is known, tried without the wrapper and then with it
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/escape $(PYTEST_ARGS)
 
 test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in (as root)
 	$(call have,debootstrap:debootstrap)

@@ -33,6 +33,15 @@ sys.path.insert(0, str(TREE))
 PERSON = f"mcp-confine-test{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 
 
+# Long suites with targets of their own: collected only where they are asked for by name.
+ON_REQUEST = ("escape", "compat")
+
+
+def pytest_ignore_collect(collection_path, config):
+    asked = " ".join(str(word) for word in config.invocation_params.args)
+    return True if collection_path.name in ON_REQUEST and collection_path.name not in asked else None
+
+
 def pytest_addoption(parser):
     parser.addoption("--wrapper", help="test this installed mcp-confine instead of one made from the tree")
 
