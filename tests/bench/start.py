@@ -1,6 +1,8 @@
-"""What the wrapper adds to a start, as ratios of medians in one interleaved run. Prints; asserts nothing.
+"""What the wrapper adds to a start, to a round trip and to memory: ratios of medians over interleaved runs.
 
     make bench
+
+Prints; asserts nothing. The base of the starts is the very interpreter that the wrapper runs on.
 """
 from __future__ import annotations
 
@@ -19,8 +21,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from probe import install
 
 ROUNDS = 60
-TRIPS = 3000
+SERVERS, TRIPS = 5, 1000  # servers of each kind, started in turn, and round trips with each
 ECHO = "import sys\nfor line in sys.stdin.buffer:\n sys.stdout.buffer.write(line)\n sys.stdout.buffer.flush()"
+PEERS = {
+    "bwrap": ["--ro-bind", "/", "/", "--unshare-all", "true"],
+    "setpriv": ["--no-new-privs", "true"],
+    "firejail": ["--quiet", "--noprofile", "true"],
+    "landrun": ["--best-effort", "--rox", "/usr", "true"],
+}
 
 
 def start(argv: list[str], environment: dict[str, str]) -> float:
@@ -30,8 +38,8 @@ def start(argv: list[str], environment: dict[str, str]) -> float:
     return time.perf_counter() - began
 
 
-def round_trips(argv: list[str], environment: dict[str, str]) -> tuple[float, int]:
-    """(median seconds of one JSON-RPC line there and back, peak memory of the server in KiB)."""
+def round_trips(argv: list[str], environment: dict[str, str]) -> tuple[list[float], int]:
+    """(seconds of each JSON-RPC line there and back, peak memory of the server in KiB)."""
     server = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"text": "x" * 99}}).encode() + b"\n"
     times = []
@@ -41,10 +49,26 @@ def round_trips(argv: list[str], environment: dict[str, str]) -> tuple[float, in
         server.stdin.flush()
         server.stdout.readline()
         times.append(time.perf_counter() - began)
-    peak = next(int(row.split()[1]) for row in open(f"/proc/{server.pid}/status") if row.startswith("VmHWM"))
+    with open(f"/proc/{server.pid}/status") as status:
+        peak = next(int(row.split()[1]) for row in status if row.startswith("VmHWM"))
     server.stdin.close()
     server.wait()
-    return statistics.median(times), peak
+    return times, peak
+
+
+def starts(lines: dict[str, list[str]], environment: dict[str, str]) -> dict[str, float]:
+    """Each line's median, over rounds in which every line has its turn; without those that do not work here."""
+    times: dict[str, list[float]] = {}
+    for name, argv in lines.items():
+        try:
+            start(argv, environment)
+            times[name] = []
+        except subprocess.CalledProcessError as problem:
+            print(f"{name}: does not work here (exit {problem.returncode}), so not compared")
+    for _ in range(ROUNDS):
+        for name, seen in times.items():
+            seen.append(start(lines[name], environment))
+    return {name: statistics.median(seen) for name, seen in times.items()}
 
 
 def main() -> None:
@@ -54,42 +78,38 @@ def main() -> None:
     try:
         plan = install.plan(os.path.join(home, "prefix"))
         install.apply(plan)
-        python, wrapper = plan.interpreter, plan.command
+        python, wrapper = plan.interpreter, [plan.command, "--name", "bench"]
+        base = "python3 -IS -c pass"
         lines = {
-            "python3 -IS -c pass": [python, "-IS", "-c", "pass"],
-            "mcp-confine -- true": [wrapper, "--name", "bench", "--", "/bin/true"],
-            "mcp-confine --rw -- true": [wrapper, "--name", "bench", "--rw", "/var/tmp", "--", "/bin/true"],
+            base: [python, "-IS", "-c", "pass"],
+            "mcp-confine -- true": [*wrapper, "--", "true"],
+            "mcp-confine --rw /var/tmp -- true": [*wrapper, "--rw", "/var/tmp", "--", "true"],
             "python3 -IS -c 'import ctypes'": [python, "-IS", "-c", "import ctypes"],
-            "/bin/true": ["/bin/true"],
+            "true": ["true"],
         }
-        for peer, argv in {
-            "bwrap": ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-all", "true"],
-            "setpriv": ["--no-new-privs", "true"],
-            "firejail": ["--quiet", "--noprofile", "true"],
-            "landrun": ["--best-effort", "--rox", "/usr", "true"],
-        }.items():
+        for peer, words in PEERS.items():
             if shutil.which(peer):
-                lines[f"{peer} true"] = [peer, *argv]
+                lines[f"{peer} {' '.join(words)}"] = [peer, *words]
             else:
                 print(f"{peer}: not installed here, so not compared")
-        times: dict[str, list[float]] = {name: [] for name in lines}
-        for name, argv in lines.items():
-            try:
-                start(argv, environment)
-            except subprocess.CalledProcessError as problem:
-                print(f"{name}: does not work here (exit {problem.returncode}), so not compared")
-                times.pop(name)
-        for _ in range(ROUNDS):
-            for name in times:
-                times[name].append(start(lines[name], environment))
-        base = statistics.median(times["python3 -IS -c pass"])
-        for name, seen in times.items():
-            print(f"{statistics.median(seen) / base:5.2f}  {statistics.median(seen) * 1000:7.2f} ms  {name}")
+        medians = starts(lines, environment)
+        print(f"starts, medians of {ROUNDS}, against {base} ({python})")
+        for name, median in medians.items():
+            print(f"{median / medians[base]:5.2f}  {median * 1000:7.2f} ms  {name}")
         server = [python, "-IS", "-c", ECHO]
-        bare = round_trips(server, environment)
-        confined = round_trips([wrapper, "--name", "bench", "--", *server], environment)
-        print(f"{confined[0] / bare[0]:5.2f}  a JSON-RPC round trip, confined against bare")
-        print(f"{confined[1] / bare[1]:5.2f}  peak memory of the server, confined against bare")
+        kinds = {"bare": server, "confined": [*wrapper, "--", *server]}
+        times: dict[str, list[float]] = {kind: [] for kind in kinds}
+        peaks: dict[str, list[int]] = {kind: [] for kind in kinds}
+        for _ in range(SERVERS):
+            for kind, argv in kinds.items():
+                seen, peak = round_trips(argv, environment)
+                times[kind] += seen
+                peaks[kind].append(peak)
+        trip = {kind: statistics.median(seen) for kind, seen in times.items()}
+        memory = {kind: statistics.median(seen) for kind, seen in peaks.items()}
+        print(f"a JSON-RPC round trip and the server's peak memory, medians over {SERVERS} servers of each kind")
+        print(f"{trip['confined'] / trip['bare']:5.2f}  {trip['confined'] * 1e6:7.2f} us  confined against bare")
+        print(f"{memory['confined'] / memory['bare']:5.2f}  {memory['confined']:7.0f} KiB confined against bare")
     finally:
         shutil.rmtree(home)
 
