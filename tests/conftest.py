@@ -29,8 +29,9 @@ def _tree() -> Path:
 TREE = _tree()
 sys.path.insert(0, str(TREE))
 
-# Each worker of pytest-xdist has a user of its own.
-PERSON = f"mcp-confine-test{os.environ.get('PYTEST_XDIST_WORKER', '')}"
+# Each process of each run has a user of its own, so that runs beside each other do not meet.
+PEOPLE = "mcp-confine-test"
+PERSON = f"{PEOPLE}{os.getpid()}"
 
 
 # Long suites with targets of their own: collected only where they are asked for by name.
@@ -129,11 +130,18 @@ def _account():
     if os.geteuid() != 0:
         yield None
         return
-    subprocess.run(["userdel", "--force", "--remove", PERSON], capture_output=True, check=False)
+    for name in [entry.pw_name for entry in pwd.getpwall() if entry.pw_name.startswith(PEOPLE)]:
+        process = name[len(PEOPLE):]
+        if process == str(os.getpid()) or not os.path.exists(f"/proc/{process}"):
+            _remove(name)  # of a run that was killed
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", PERSON], check=True, capture_output=True)
     yield PERSON
-    subprocess.run(["pkill", "-KILL", "-u", PERSON], capture_output=True, check=False)
-    subprocess.run(["userdel", "--force", "--remove", PERSON], capture_output=True, check=False)
+    _remove(PERSON)
+
+
+def _remove(name: str) -> None:
+    subprocess.run(["pkill", "-KILL", "-u", name], capture_output=True, check=False)
+    subprocess.run(["userdel", "--force", "--remove", name], capture_output=True, check=False)
 
 
 @pytest.fixture
