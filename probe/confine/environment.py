@@ -44,6 +44,17 @@ def home_of(uid: int, environment: dict) -> str:
                       ) from None
 
 
+def homes_of(uid: int, home: str) -> list:
+    """`home` and, where it is another, what the user database says: clients from snaps move HOME, keys stay behind."""
+    import pwd
+
+    try:
+        told = pwd.getpwuid(uid).pw_dir.rstrip("/")
+    except KeyError:
+        told = ""
+    return [home, told] if told.startswith("/") and told != home else [home]
+
+
 def added_by_client(environment: dict, parent: int) -> set:
     """The names whose values differ from the parent's own start environment, or are not in it.
 

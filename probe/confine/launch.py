@@ -11,6 +11,8 @@ REFUSED, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
 # Folders that are never granted just because the client stands in them.
 NO_WORKING_DIRECTORY = ("/etc", "/proc", "/sys", "/dev", "/run", "/boot")
 NO_WORKING_DIRECTORY_ITSELF = ("/", "/home", "/root", "/var", "/tmp", "/srv", "/mnt", "/media")
+# Written with a log beside them.
+DATABASES = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb")
 
 
 class Launch:
@@ -23,6 +25,7 @@ class Launch:
         if spoken.get("--user"):
             privileges.become(spoken["--user"], self.environment)
         self.home = environment.home_of(posix.geteuid(), self.environment)
+        self.homes = environment.homes_of(posix.geteuid(), self.home)
         self.preset = presets.recognise(command)
         self.policy = self._policy(options)
         self.added = environment.added_by_client(self.environment, posix.getppid())
@@ -55,7 +58,13 @@ class Launch:
         self.folders.carry(self.preset.carried)
         search = system.text(self.environment.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin"))
         self.path = runtime.find(self.command[0], search)
-        parts = runtime.Runtime(self.home, search)
+        asked = self._asked()
+        private = plan.Grant(self.folders.data, "write", "the server's private folder", needed=True)
+        private.open()
+        own = [private, plan.Grant(self.folders.config, "read", "settings carried along for the launcher")]
+        write = self._writable(asked)
+        self.writable = [grant.pinned() for grant in [private, *write]]
+        parts = runtime.Runtime(self.homes, search, self.writable)
         parts.follow(self.path if self.path[0] == "/" else f"{posix.getcwd()}/{self.path}", "the command")
         for word in self.preset.programs:
             parts.also(word, f"started by {self.preset.name}")
@@ -64,58 +73,92 @@ class Launch:
         self._refuse_unsafe_places()
         self.variables = environment.build(
             self.policy, self.preset, parts.variables, self.folders, self.environment, self.added)
-        grants = self._grants(parts)
-        self.plan = self._negotiate(grants)
+        given = [*own, *[plan.Grant(*row) for row in plan.SYSTEM]]
+        found = self._found(parts, given)
+        granted = [grant for grant in given if grant.descriptor >= 0 or grant.open()]
+        granted += [grant for grant in found if grant.open() and self._stays(grant, grant.path in parts.led)]
+        granted += [grant for grant in asked if self._is_there(grant) and self._stays(grant)]
+        self.notes += [f"~/{name}: holds a password, so the launcher does not get it; give it by --ro and --setenv"
+                       for name in self.folders.left_behind]
+        self.plan = self._negotiate(granted)
         self.plan.refuse_what_cannot_be()
 
-    def _grants(self, parts: runtime.Runtime) -> list:
-        rules, wanted = self.policy, []
-        wanted.append(plan.Grant(self.folders.data, "write", "the server's private folder", needed=True))
-        wanted.append(plan.Grant(self.folders.config, "read", "settings carried along for the launcher"))
-        wanted += [plan.Grant(*row) for row in plan.SYSTEM]
-        wanted += [plan.Grant(path, "read", reason) for path, reason in parts.grants.items()]
+    def _asked(self) -> list:
+        """The grants that the policy and the command line ask for."""
+        rules = self.policy
+        write, read = list(rules.write), list(rules.read)
+        if rules.arguments:
+            access, origin = rules.arguments
+            (write if access == "rw" else read).extend(
+                [(path, f"argument {index}, {origin}") for index, path in self._argument_paths(access)])
+        return [*[plan.Grant(path, "read", origin) for path, origin in read],
+                *[plan.Grant(path, "write", origin, needed=True) for path, origin in write],
+                *[plan.Grant(path, "unix", origin) for path, origin in rules.unix]]
+
+    def _writable(self, asked: list) -> list:
+        """The write grants among these, opened, and none of them dangerous."""
+        write = [grant for grant in asked if grant.kind == "write"]
+        if write:
+            from . import protect
+
+            for grant in write:
+                grant.open()
+            protect.refuse_dangerous([(grant.path, grant.pinned(), grant.reason) for grant in write], self.homes)
+        return write
+
+    def _found(self, parts: runtime.Runtime, given: list) -> list:
+        """The grants that follow from the command, the variables and the working directory."""
+        found = [plan.Grant(path, "read", reason) for path, reason in parts.grants.items()]
         for name in environment.CERTIFICATES:
             path = system.text(self.variables.get(system.raw(name), b""))
-            if path.startswith("/") and not any([system.covers(grant.path, path) for grant in wanted]):
-                wanted.append(plan.Grant(path, "read", f"certificates named by {name}"))
+            if path.startswith("/") and not any([system.covers(grant.path, path) for grant in [*given, *found]]):
+                found.append(plan.Grant(path, "read", f"certificates named by {name}"))
         try:
             folder = posix.getcwd()
         except OSError:
             folder = "/"
         if self._may_read(folder):
-            wanted.append(plan.Grant(folder, "read", "the working directory"))
-        write = list(rules.write)
-        read = list(rules.read)
-        if rules.arguments:
-            access, origin = rules.arguments
-            (write if access == "rw" else read).extend(
-                [(path, f"argument {index}, {origin}") for index, path in self._argument_paths()])
-        if write:
-            from . import protect
+            found.append(plan.Grant(folder, "read", "the working directory"))
+        return found
 
-            protect.refuse_dangerous(write, self.home)
-        wanted += [plan.Grant(path, "read", origin) for path, origin in read]
-        wanted += [plan.Grant(path, "write", origin, needed=True) for path, origin in write]
-        wanted += [plan.Grant(path, "unix", origin) for path, origin in rules.unix]
-        opened = []
-        for grant in wanted:
-            if grant.open():
-                opened.append(grant)
-            elif (grant.path, grant.reason) in read or grant.kind == "unix":
-                self.notes.append(f"{grant.path}: not there, so not granted ({grant.reason})")
-        self.notes += [f"~/{name}: holds a password, so the launcher does not get it; give it by --ro and --setenv"
-                       for name in self.folders.left_behind]
-        return opened
+    def _is_there(self, grant: plan.Grant) -> bool:
+        if grant.descriptor >= 0 or grant.open():
+            return True
+        self.notes.append(f"{grant.path}: not there, so not granted ({grant.reason})")
+        return False
+
+    def _stays(self, grant: plan.Grant, led: "bool | None" = None) -> bool:
+        """Whether a grant leads where the server itself could not have led it by what it wrote in an earlier start.
+
+        `led` says so already of a grant that was found and not asked for; such a one is left out. One that was asked
+        for raises `Refused`. Judged by the inode that is open, so a running server cannot swap it in between.
+        """
+        folder = system.entered(grant.path, self.writable)
+        if not folder and not led:
+            return True
+        target = grant.pinned()
+        # A folder that may be written because a link led there vouches for nothing, least of all for itself.
+        if any([system.covers(place, target) for place in self.writable if grant.kind != "write" or place != target]):
+            return True
+        if led is None:
+            raise Refused(f"{grant.path}: leads out of {folder or 'its folder'}, which the server may write and so "
+                          f"lead elsewhere ({grant.reason}); grant {target} by that name, or a narrower folder")
+        if runtime.is_software(target, self.homes):
+            return True
+        self.notes.append(f"{grant.path}: not granted, for the server may write what leads there ({grant.reason}); "
+                          f"if it needs it, --ro {target}")
+        return False
 
     def _may_read(self, folder: str) -> bool:
         """Whether the working directory is one that may be read: no home, nothing above one, no hidden part of it."""
-        home = system.real(self.home)  # as the working directory is told: without links
-        below = folder[len(home) + 1:] if folder.startswith(home + "/") else ""
-        return not (system.covers(folder, home) or below.startswith(".")
-                    or folder in NO_WORKING_DIRECTORY_ITSELF
+        for home in [system.real(home) for home in self.homes]:  # as the working directory is told: without links
+            below = folder[len(home) + 1:] if folder.startswith(home + "/") else ""
+            if system.covers(folder, home) or below.startswith("."):
+                return False
+        return not (folder in NO_WORKING_DIRECTORY_ITSELF
                     or any([system.covers(top, folder) for top in NO_WORKING_DIRECTORY]))
 
-    def _argument_paths(self) -> list:
+    def _argument_paths(self, access: str) -> list:
         """(position, path) of the arguments that name something that exists, as they are after expansion."""
         found = []
         for index, word in enumerate(self.command[1:], 1):
@@ -129,13 +172,17 @@ class Launch:
                 continue
             path = word if word.startswith("/") else f"{posix.getcwd()}/{word}"
             try:
-                posix.stat(path)
+                kind = posix.stat(path).st_mode & 0o170000
             except (OSError, ValueError):
-                # What a server creates itself, as a database, needs the folder it will lie in.
-                folder = path.rpartition("/")[0]
-                if not word.startswith("/") or not self._is_folder(folder):
-                    continue
-                path = folder
+                kind = 0
+            # What a server creates itself needs the folder it will lie in, and so does the log beside a database.
+            # Told by its name: what is in the file is the server's own word.
+            if not kind and word.startswith("/") or (
+                    kind == 0o100000 and access == "rw" and path.endswith(DATABASES)):
+                path = path.rpartition("/")[0] or "/"
+                kind = 0o040000 if self._is_folder(path) else 0
+            if not kind:
+                continue
             found.append((index, path))
         return found
 

@@ -77,12 +77,18 @@ ENFORCED = (LANDLOCK, SECCOMP, WRAPPER)
 class Grant:
     """One rule: the path as it was asked for, its kind, why, and whether it must exist."""
 
-    __slots__ = ("descriptor", "kind", "needed", "path", "reason", "target")
+    __slots__ = ("descriptor", "kind", "needed", "path", "reason")
 
     def __init__(self, path: str, kind: str, reason: str, needed: bool = False) -> None:
         self.path, self.kind, self.reason, self.needed = path, kind, reason, needed
         self.descriptor = -1
-        self.target = ""
+
+    def pinned(self) -> str:
+        """Where the opened inode lies, links resolved; what the name means may have changed since. Raises `Refused`."""
+        try:
+            return posix.readlink(f"/proc/self/fd/{self.descriptor}")
+        except OSError:
+            raise Refused(f"{self.path}: /proc does not tell where it leads ({self.reason}); mount /proc") from None
 
     def open(self) -> bool:
         """Pins the inode; False where nothing is there. Raises `Refused` where a needed one cannot be had."""

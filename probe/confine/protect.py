@@ -34,31 +34,57 @@ HOME = (
     *[(path, "confinement's own files") for path in
       (".config/mcp-confine", ".local/state/mcp-confine", ".local/lib/mcp-confine")],
 )
+# Below /run/user/UID, where a session of systemd keeps what it runs from.
+SESSION = (
+    ("systemd", "units of the running session"),
+    ("dbus-1", "services that the session's bus starts"),
+)
 SYSTEM = (
     *[(path, "the system") for path in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/etc")],
+    *[(path, "units and rules of the running system") for path in ("/run/systemd", "/run/udev")],
     *[(path, "schedules and mail that run programs") for path in ("/var/spool/cron", "/var/spool/at")],
+    *[(path, "scripts that packages run") for path in ("/var/lib/dpkg", "/var/lib/rpm", "/var/lib/systemd")],
     *[(path, "the kernel's interface") for path in ("/proc", "/sys")],
 )
 
 
-def refuse_dangerous(grants: list, home: str) -> None:
-    """Raises `Refused` for the first write grant, as (path, origin), that covers or enters a protected place."""
-    places = [(f"{home}/{path}", why) for path, why in HOME] + list(SYSTEM)
+def refuse_dangerous(grants: list, homes: list) -> None:
+    """Raises `Refused` for the first write grant, as (path, target, origin), that covers or enters a protected place.
+
+    Targets are where the grants lead, links resolved; `homes` are the user's.
+    """
     own = sys.modules[__package__].__path__[0]
-    places += [(own, "the wrapper"), (sys.executable or "/usr", "the wrapper's Python")]
-    homes = [(home, "the home itself"), ("/home", "people's homes"), ("/root", "root's home")]
-    resolved = [(system.real(path), path, why) for path, why in homes + places]
-    for path, origin in grants:
-        target = system.real(path)
-        for place, spelled, why in resolved:
-            # A folder inside a home is fine, the home as a whole is not.
-            inside = spelled not in (home, "/home", "/root") and system.covers(place, target)
-            if system.covers(target, place) or inside:
+    known: dict = {}
+    # Of these a part may be granted, but not the whole.
+    tops = [*[(home, "the home itself") for home in homes], ("/home", "people's homes"), ("/root", "root's home")]
+    places = [(f"{home}/{path}", why) for home in homes for path, why in HOME]
+    places += [(f"/run/user/{posix.geteuid()}/{path}", why) for path, why in SESSION]
+    places += [*SYSTEM, (own, "the wrapper"), (sys.executable or "/usr", "the wrapper's Python")]
+    resolved = [(_end(path, known), path, why, whole) for rows, whole in ((tops, True), (places, False))
+                for path, why in rows]
+    for path, target, origin in grants:
+        for place, spelled, why, whole in resolved:
+            if system.covers(target, place) or (not whole and system.covers(place, target)):
                 raise Refused(
                     f"{path}: writing there ({origin}) would let the server change {spelled} ({why}); "
                     "grant a narrower folder, or --ro")
         if target.startswith("/dev/") and not target.startswith(("/dev/shm", "/dev/pts", "/dev/ptmx", "/dev/dri")):
             _refuse_device(path, target, origin)
+
+
+def _end(path: str, known: dict) -> str:
+    """Where `path` leads, also where nothing is yet; `known` saves the folders that places have in common."""
+    if path in known or not path:
+        return known.get(path, "")
+    above, _, last = path.rpartition("/")
+    spelled = f"{_end(above, known)}/{last}"
+    try:
+        posix.readlink(spelled)
+    except OSError:
+        known[path] = spelled
+    else:
+        known[path] = system.walk(spelled)[1]
+    return known[path]
 
 
 def _refuse_device(path: str, target: str, origin: str) -> None:

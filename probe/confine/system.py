@@ -155,6 +155,44 @@ def real(path: str) -> str:
             posix.close(descriptor)
 
 
+def walk(path: str) -> tuple:
+    """(entries, end): each entry that a lookup of `path` meets, links followed one at a time, and where it ends.
+
+    All are absolute and hold no link above their last part. A part that is missing is kept as it is written.
+    """
+    entries, place, left, links = [], "", path.split("/")[::-1], 40  # the kernel follows as many
+    while left:
+        part = left.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            place = place.rpartition("/")[0]
+            continue
+        entry = f"{place}/{part}"
+        entries.append(entry)
+        try:
+            target = posix.readlink(entry)
+        except OSError:
+            place = entry
+            continue
+        links -= 1
+        if not links:
+            break
+        if target.startswith("/"):
+            place = ""
+        left += target.split("/")[::-1]
+    return entries, place or "/"
+
+
+def entered(path: str, folders: list) -> str:
+    """Which of `folders`, links resolved, has something in it that decides where `path` leads; "" for none."""
+    for entry in walk(path)[0]:
+        for folder in folders:
+            if entry != folder and covers(folder, entry):
+                return folder
+    return ""
+
+
 def covers(folder: str, path: str) -> bool:
     """Whether `path` is `folder` or lies below it; both absolute."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")

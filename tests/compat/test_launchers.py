@@ -124,7 +124,6 @@ def test_a_server_starts_from_an_empty_cache_and_from_a_full_one(wrapper, person
         assert wanted in warm.tools()
 
 
-@pytest.mark.xfail(strict=True, reason="--args rw grants a database that exists without the folder, where its log goes")
 def test_the_sqlite_server_goes_on_with_the_database_that_it_made(wrapper, person, line, online):
     command, environment = line("sqlite", online)
     start = [wrapper, "--name", "sqlite", *names(online), "--", *command]

@@ -174,7 +174,6 @@ def test_sqlite_makes_a_database_that_its_arguments_name(confine, person, log):
     assert (first.stdout, first.stderr) == (f"{log}\n1\n", "")
 
 
-@pytest.mark.xfail(strict=True, reason="--args rw grants a database that exists without the folder, where its log goes")
 @pytest.mark.parametrize("log", ["wal", "delete"])
 def test_sqlite_opens_that_database_again(confine, person, log):
     line = [PYTHON, "-c", DATABASE, f"{person.folder('databases')}/new.db", log]

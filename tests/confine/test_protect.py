@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from probe.confine import protect
+from probe.confine import protect, system
 from probe.confine.policy import Refused
 
 
 def refuse(home, *paths):
-    protect.refuse_dangerous([(str(path), "command line") for path in paths], str(home))
+    protect.refuse_dangerous([(str(path), system.walk(str(path))[1], "command line") for path in paths], [str(home)])
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def program(path, content="#!/bin/sh\n"):
 
 
 def grants(home, path, search="/usr/bin:/bin"):
-    parts = runtime.Runtime(str(home), search)
+    parts = runtime.Runtime([str(home)], search)
     parts.follow(str(path), "the command")
     return set(parts.grants)
 
@@ -78,7 +78,7 @@ def test_a_program_above_or_beside_a_home_never_grants_the_home(tmp_path, home, 
 
 def test_the_programs_own_folder_goes_up_to_its_project_and_never_to_the_home(home):
     def own(script):
-        parts = runtime.Runtime(str(home), "/usr/bin")
+        parts = runtime.Runtime([str(home)], "/usr/bin")
         parts.program(str(script))
         return set(parts.grants)
 
@@ -119,3 +119,27 @@ def test_a_command_is_found_as_exec_finds_it(tmp_path, monkeypatch):
         runtime.find("absent", search)
     with pytest.raises(PermissionError, match="is not a regular file"):
         runtime.find(str(tmp_path / "one"), search)
+
+
+def test_a_project_that_the_server_may_write_still_runs_on_the_python_that_its_links_lead_to(home):
+    project = home / "src/project"
+    base = program(home / ".pyenv/versions/3.12.1/bin/python3.12", "\x7fELF")
+    (project / ".venv/bin").mkdir(parents=True)
+    (project / ".venv/bin/python").symlink_to(base)
+    parts = runtime.Runtime([str(home)], "/usr/bin", [str(project)])
+    parts.follow(str(project / ".venv/bin/python"), "the command")
+    assert parts.led == {str(home / ".pyenv")}
+    assert all(runtime.is_software(path, [str(home)]) for path in parts.led)
+
+
+@pytest.mark.parametrize(("path", "software"), [
+    ("/usr/bin/node", True), ("/usr", True), ("/etc/passwd", False), ("/opt/tool/bin/x", True), ("/opt", False),
+    ("/nix/store/abc-node/bin/node", True), ("{home}", False), ("{home}/.ssh", False), ("{home}/notes", False),
+    ("{home}/.pyenv/versions/3.12.1", True), ("{home}/.nvm/versions/node/v20", True),
+    ("{home}/.nvm/versions/node", False), ("{home}/.local/share/uv/tools/x/bin/x", True), ("{home}/.local", False),
+])
+@pytest.mark.parametrize("where", ["{tmp}/home", "/opt/company/home"])
+def test_what_is_software_alone_is_told_by_where_it_lies(tmp_path, path, software, where):
+    user = where.format(tmp=tmp_path)
+    path = path.format(home=user)
+    assert runtime.is_software(path, [user, "/root"]) is software
