@@ -17,7 +17,7 @@ NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-cl
              ip:iproute2 useradd:passwd
 
 .DEFAULT_GOAL := help
-.PHONY: help enable disable diagnose verify test test-kernels test-escape test-fleet bench lint clean
+.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet bench lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -70,6 +70,9 @@ test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the pro
 
 test-escape: $(VENV)/test ## Every way out that is known, tried without the wrapper and then with it
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/escape $(PYTEST_ARGS)
+
+test-compat: $(VENV)/test ## What worked still works: launchers, runtimes, version managers, TLS, sqlite, git, under the wrapper
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/compat $(PYTEST_ARGS)
 
 test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in (as root)
 	$(call have,debootstrap:debootstrap)

@@ -45,9 +45,9 @@ WRAPPER = (confine, acts, environment, landlock, launch, confine_plan, policy, p
            runtime, seccomp, selftest, show, system, version)
 COMMAND = "mcp-confine"
 # What every start imports, each after what it imports itself. Read from one file, where finding, opening and reading
-# eleven would be a third of the time that the wrapper adds to a server's start.
+# twelve would be a third of the time that the wrapper adds to a server's start.
 START = ("__init__", "system", "policy", "presets", "environment", "landlock", "seccomp", "plan", "privileges",
-         "runtime", "launch")
+         "protect", "runtime", "launch")
 COMPILE = f"""
 import marshal, os, py_compile, sys
 for name in sys.argv[3:]:

@@ -3,7 +3,7 @@ import errno
 import posix
 import sys
 
-from . import environment, landlock, plan, policy, presets, privileges, runtime, system
+from . import environment, landlock, plan, policy, presets, privileges, protect, runtime, system
 from .policy import Refused
 
 REFUSED, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
@@ -99,8 +99,6 @@ class Launch:
         """The write grants among these, opened, and none of them dangerous."""
         write = [grant for grant in asked if grant.kind == "write"]
         if write:
-            from . import protect
-
             for grant in write:
                 grant.open()
             protect.refuse_dangerous([(grant.path, grant.pinned(), grant.reason) for grant in write], self.homes)
@@ -177,7 +175,7 @@ class Launch:
                 kind = 0
             # What a server creates itself needs the folder it will lie in, and so does the log beside a database.
             # Told by its name: what is in the file is the server's own word.
-            if not kind and word.startswith("/") or (
+            if (not kind and word.startswith("/")) or (
                     kind == 0o100000 and access == "rw" and path.endswith(DATABASES)):
                 path = path.rpartition("/")[0] or "/"
                 kind = 0o040000 if self._is_folder(path) else 0

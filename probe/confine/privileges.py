@@ -34,23 +34,24 @@ def become(name: str, environment: dict) -> None:
 def drop_capabilities() -> None:
     """Leaves the process, and what it execs, without capabilities. Raises `Refused` where root would keep some."""
     if posix.geteuid() == 0 or posix.getuid() == 0:
+        kept = False
         for capability in range(64):
             try:
                 system.call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
             except OSError as problem:
                 if problem.errno == errno.EINVAL:  # past the last one that the kernel knows
                     break
-                if _may_gain_some():
-                    raise Refused("started as root without the right to drop its capabilities (CAP_SETPCAP); "
-                                  "start it as the user, or with --user") from None
+                kept = _may_gain_some()  # inside of another wrapper there is nothing left to drop
                 break
         else:
             raise Refused("this kernel knows more capabilities than can be dropped; use --user")
-        if not _may_gain_some():
-            try:
-                system.call("prctl", PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0)
-            except OSError:
-                pass  # with an empty bounding set nothing is left that these bits would forbid
+        if kept:
+            raise Refused("started as root without the right to drop its capabilities (CAP_SETPCAP); "
+                          "start it as the user, or with --user")
+        try:
+            system.call("prctl", PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0)
+        except OSError:
+            pass  # with an empty bounding set nothing is left that these bits would forbid
     try:
         system.call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     except OSError:
@@ -59,7 +60,7 @@ def drop_capabilities() -> None:
 
 
 def _may_gain_some() -> bool:
-    """Whether the bounding set holds a capability, asked of the kernel itself: inside of another wrapper /proc is shut."""
+    """Whether the bounding set holds a capability, asked of the kernel: in another wrapper /proc is shut."""
     for capability in range(64):
         try:
             if system.call("prctl", PR_CAPBSET_READ, capability, 0, 0, 0):

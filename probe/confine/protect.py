@@ -1,7 +1,6 @@
 """What no write grant may reach: the ways by which a server could lift its own confinement or outlive it.
 
 A grant is refused when it covers one of these places or lies inside one, after links on both sides are resolved.
-Loaded only when a policy grants writing outside the server's private folder.
 """
 import posix
 import sys
@@ -54,14 +53,15 @@ def refuse_dangerous(grants: list, homes: list) -> None:
     Targets are where the grants lead, links resolved; `homes` are the user's.
     """
     own = sys.modules[__package__].__path__[0]
-    known: dict = {}
     # Of these a part may be granted, but not the whole.
     tops = [*[(home, "the home itself") for home in homes], ("/home", "people's homes"), ("/root", "root's home")]
-    places = [(f"{home}/{path}", why) for home in homes for path, why in HOME]
-    places += [(f"/run/user/{posix.geteuid()}/{path}", why) for path, why in SESSION]
+    places = [(f"/run/user/{posix.geteuid()}/{path}", why) for path, why in SESSION]
     places += [*SYSTEM, (own, "the wrapper"), (sys.executable or "/usr", "the wrapper's Python")]
-    resolved = [(_end(path, known), path, why, whole) for rows, whole in ((tops, True), (places, False))
+    resolved = [(system.walk(path)[1], path, why, whole) for rows, whole in ((tops, True), (places, False))
                 for path, why in rows]
+    for home in homes:
+        below = _Home(home)
+        resolved += [(below.end(path), f"{home}/{path}", why, False) for path, why in HOME]
     for path, target, origin in grants:
         for place, spelled, why, whole in resolved:
             if system.covers(target, place) or (not whole and system.covers(place, target)):
@@ -72,19 +72,32 @@ def refuse_dangerous(grants: list, homes: list) -> None:
             _refuse_device(path, target, origin)
 
 
-def _end(path: str, known: dict) -> str:
-    """Where `path` leads, also where nothing is yet; `known` saves the folders that places have in common."""
-    if path in known or not path:
-        return known.get(path, "")
-    above, _, last = path.rpartition("/")
-    spelled = f"{_end(above, known)}/{last}"
-    try:
-        posix.readlink(spelled)
-    except OSError:
-        known[path] = spelled
-    else:
-        known[path] = system.walk(spelled)[1]
-    return known[path]
+class _Home:
+    """Where the places of one home lead. Each folder is listed once, for most of the places are in no home."""
+
+    def __init__(self, home: str) -> None:
+        self.folders: dict = {"": system.walk(home)[1]}
+        self.names: dict = {}
+
+    def end(self, path: str) -> str:
+        """Where `path`, below the home, leads; also where nothing is yet."""
+        if path in self.folders:
+            return self.folders[path]
+        above, _, last = path.rpartition("/")
+        folder = self.end(above)
+        if folder not in self.names:
+            try:
+                self.names[folder] = set(posix.listdir(folder))
+            except FileNotFoundError:
+                self.names[folder] = set()
+            except OSError:
+                self.names[folder] = None  # closed or no folder: each place is looked up
+        names = self.names[folder]
+        end = f"{folder}/{last}"
+        if names is None or last in names:
+            end = system.walk(end)[1]
+        self.folders[path] = end
+        return end
 
 
 def _refuse_device(path: str, target: str, origin: str) -> None:

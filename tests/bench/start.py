@@ -31,16 +31,20 @@ PEERS = {
 }
 
 
+# Clients are started by ordinary users: nobody does for one here.
+AS_USER: dict = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"} if os.geteuid() == 0 else {"cwd": "/"}
+
+
 def start(argv: list[str], environment: dict[str, str]) -> float:
     """Seconds from spawn to end."""
     began = time.perf_counter()
-    subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, **AS_USER)
     return time.perf_counter() - began
 
 
 def round_trips(argv: list[str], environment: dict[str, str]) -> tuple[list[float], int]:
     """(seconds of each JSON-RPC line there and back, peak memory of the server in KiB)."""
-    server = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    server = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **AS_USER)
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"text": "x" * 99}}).encode() + b"\n"
     times = []
     for _ in range(TRIPS):
@@ -74,7 +78,9 @@ def starts(lines: dict[str, list[str]], environment: dict[str, str]) -> dict[str
 def main() -> None:
     home = tempfile.mkdtemp(prefix="bench-", dir="/opt" if os.geteuid() == 0 else Path.home())
     os.chmod(home, 0o755)
-    environment = {"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    environment = {"HOME": f"{home}/user", "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    os.mkdir(f"{home}/user")
+    os.chown(f"{home}/user", AS_USER.get("user", -1), -1)
     try:
         plan = install.plan(os.path.join(home, "prefix"))
         install.apply(plan)

@@ -147,7 +147,7 @@ def test_what_a_server_wrote_into_its_own_program_grants_it_nothing(wrapper, som
     for command in (script, link, f"{folder}/secret.txt"):
         own = [wrapper, "--name", "own", "--show", "--json"]
         loose = json.loads(somebody.run([*own, "--", command]).stdout)["grants"]
-        assert [row for row in loose if row["target"] in (secret, os.path.dirname(secret))], "it is the user's word here"
+        assert [row for row in loose if row["target"] in (secret, os.path.dirname(secret))], "the user's word"
         told = json.loads(somebody.run([*own, "--rw", work, "--", command]).stdout)
         assert not [row for row in told["grants"] if row["target"].startswith(os.path.dirname(secret))], command
         assert [note for note in told["notes"] if "not granted, for the server may write what leads there" in note]
