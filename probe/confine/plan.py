@@ -60,7 +60,7 @@ PROTECTIONS = (
     ("signals", "signals to other processes"),
     ("ptrace", "tracing other processes and reading their memory and environment"),
     ("other-processes", "limits and scheduling of other processes"),
-    ("kernel", "io_uring, keyrings, System V IPC, bpf, perf, userfaultfd"),
+    ("kernel", "io_uring, keyrings, System V IPC and POSIX queues, bpf, perf, userfaultfd"),
     ("families", "vsock, packet, netlink and other socket families"),
     ("userns", "new user namespaces"),
     ("descriptors", "files that the client left open"),
@@ -140,6 +140,8 @@ class Plan:
             rules += seccomp.LISTEN
         if self.abi < 3:
             rules += seccomp.TRUNCATE
+        if self.abi < 5:
+            rules += seccomp.NEITHER_READ_NOR_WRITE
         return rules
 
     @property

@@ -11,7 +11,7 @@ from . import system
 PR_SET_SECCOMP_MODE_FILTER = 1  # operation of seccomp(2)
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-SOCK_STREAM, SOCK_DGRAM = 1, 2
+SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET = 1, 2, 5
 TYPE = 0xF  # the socket type without SOCK_CLOEXEC and SOCK_NONBLOCK
 IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6 = 1, 6, 17, 58
 MSG_FASTOPEN = 0x20000000
@@ -44,9 +44,10 @@ KERNEL_SURFACE: tuple[Rule, ...] = (
     ("keyctl", (), errno.ENOSYS),
     ("add_key", (), errno.ENOSYS),
     ("request_key", (), errno.ENOSYS),
-    # Segments and queues of the user's other programs, reached by number; no Landlock right covers them.
+    # Segments and queues of the user's other programs, reached by number or name; no Landlock right covers them.
     *[(name, (), errno.ENOSYS) for name in
-      ("shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl")],
+      ("shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl",
+       "mq_open", "mq_unlink")],
     ("bpf", (), errno.EPERM),
     ("perf_event_open", (), errno.EPERM),
     ("userfaultfd", (), errno.EPERM),
@@ -80,8 +81,8 @@ USER_NAMESPACES: tuple[Rule, ...] = (
 )
 UNIX_SOCKETS: tuple[Rule, ...] = (
     ("socket", (is_(0, AF_UNIX),), errno.EACCES),
-    # A datagram pair can be connected anew, to any socket by path; stream and seqpacket pairs cannot.
-    ("socketpair", (is_(0, AF_UNIX), is_(1, SOCK_DGRAM, TYPE)), errno.EACCES),
+    # A datagram pair, which SOCK_RAW makes too, can be connected anew, to any socket by path; these two cannot.
+    ("socketpair", (is_(0, AF_UNIX), not_(1, SOCK_STREAM, TYPE), not_(1, SOCK_SEQPACKET, TYPE)), errno.EACCES),
 )
 NO_NETWORK: tuple[Rule, ...] = (
     ("socket", (is_(0, AF_INET),), errno.EACCES),
@@ -103,6 +104,12 @@ TRUNCATE: tuple[Rule, ...] = (
     ("truncate", (), errno.EACCES),
     ("open", (is_(1, O_TRUNC, O_ACCMODE | O_TRUNC),), errno.EACCES),
     ("openat", (is_(2, O_TRUNC, O_ACCMODE | O_TRUNC),), errno.EACCES),
+)
+# Access mode 3 opens for neither reading nor writing, which needs no right, and still empties and takes ioctl on any
+# device; the rights that stop it come with ABI 3 and 5.
+NEITHER_READ_NOR_WRITE: tuple[Rule, ...] = (
+    ("open", (is_(1, O_ACCMODE, O_ACCMODE),), errno.EACCES),
+    ("openat", (is_(2, O_ACCMODE, O_ACCMODE),), errno.EACCES),
     ("openat2", (), errno.ENOSYS),  # its flags lie in memory; programs then use openat
 )
 

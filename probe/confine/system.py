@@ -51,6 +51,8 @@ CALLS = {
     "landlock_create_ruleset": (444, 444),
     "landlock_restrict_self": (446, 446),
     "listen": (50, 201),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
     "msgctl": (71, 187),
     "msgget": (68, 186),
     "msgrcv": (70, 188),

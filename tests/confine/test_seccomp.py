@@ -8,7 +8,8 @@ from probe.confine import seccomp, system
 from . import bpf
 
 RULES = (seccomp.KERNEL_SURFACE + seccomp.OTHER_PROCESSES + seccomp.FAMILIES + seccomp.TERMINAL_INJECTION
-         + seccomp.USER_NAMESPACES + seccomp.UNIX_SOCKETS + seccomp.TCP_WAYS_ROUND + seccomp.TRUNCATE)
+         + seccomp.USER_NAMESPACES + seccomp.UNIX_SOCKETS + seccomp.TCP_WAYS_ROUND + seccomp.TRUNCATE
+         + seccomp.NEITHER_READ_NOR_WRITE)
 HIGH = 0xDEADBEEF << 32
 
 # (call, arguments, answer)
@@ -35,6 +36,13 @@ CALLS = [
     ("socketpair", (1, 5, 0), "allow"),
     ("socketpair", (1, 2, 0), "EACCES"),
     ("socketpair", (1, 2 | 0x80000, 0), "EACCES"),
+    ("socketpair", (1, 3, 0), "EACCES"),
+    ("socketpair", (1, 3 | 0x80000, 0), "EACCES"),
+    ("mq_open", (0, 2), "ENOSYS"),
+    ("mq_unlink", (0,), "ENOSYS"),
+    ("openat", (3, 0, 3 | 0o1000), "EACCES"),
+    ("openat", (3, 0, 3 | 0x80000), "EACCES"),
+    ("openat", (3, 0, 2 | 0o1000), "allow"),
     ("sendto", (3, 0, 0, 0x20000000), "ENOTSUP"),
     ("sendto", (3, 0, 0, 0x20000000 | 0x4000), "ENOTSUP"),
     ("sendto", (3, 0, 0, 0x4000), "allow"),

@@ -32,8 +32,6 @@ class Vector(NamedTuple):
     machine: dict = {}  # errno: what in the machine forbids the act to everybody
     users: tuple = ("person", "root")
     stdin: str = ""  # what it is: "terminal", "console" or "file"; nothing otherwise
-    bug: str = ""  # known: the wrapper does not hold what it claims
-    bug_until: int = 99  # the last ABI that the bug is seen on
 
 
 def newest() -> int:
@@ -47,11 +45,9 @@ def every(vectors: Sequence[Vector]):
     for vector in vectors:
         for user in vector.users:
             for abi in range(1, newest() + 1):
-                known = vector.bug and abi <= vector.bug_until
                 policy = " ".join(vector.options).replace("{", "").replace("}", "")
                 name = " ".join(filter(None, [vector.attempt.partition(".")[2], policy, user, f"abi {abi}"]))
-                cases.append(pytest.param(vector, user, abi, id=name, marks=[
-                    pytest.mark.xfail(strict=True, reason=vector.bug)] if known else []))
+                cases.append(pytest.param(vector, user, abi, id=name))
     return pytest.mark.parametrize(("vector", "user", "abi"), cases)
 
 

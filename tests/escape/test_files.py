@@ -11,9 +11,6 @@ NO_NAMESPACE = {"EPERM": "user namespaces are restricted", "ENOSPC": "user names
                 "EACCES": "user namespaces are restricted"}
 NO_TMPFILE = {"EOPNOTSUPP": "the file system has no nameless files"}
 NO_CRON = {"ENOENT": "no /var/spool/cron", "EACCES": "cron's folder is root's"}
-EMPTIES = "an open for neither reading nor writing (access mode 3) with O_TRUNC empties any file of the user's"
-DEVICES = "an open for neither reading nor writing (access mode 3) takes ioctl on any device, before ABI 5"
-QUEUES = "POSIX message queues of other programs can be removed: no rule names mq_unlink"
 
 
 @every([
@@ -47,7 +44,7 @@ def test_nothing_is_read_that_was_not_granted(range_of, vector, user, abi):
     Vector(16, "files.plant_something_that_starts", "files"),
     Vector(32, "files.drop_a_job", "files", machine=NO_CRON),
     Vector(30, "files.remove_message_queue", "files", machine={"ENOSYS": "no POSIX queues in this kernel"},
-           answers=("EACCES", "EPERM", "ENOSYS"), bug=QUEUES),
+           answers=("EACCES", "EPERM", "ENOSYS")),
 ])
 def test_nothing_is_written_that_was_not_granted(range_of, vector, user, abi):
     range_of(user).holds(vector, abi)
@@ -77,7 +74,7 @@ def test_links_and_renames_move_no_file_across_the_border(range_of, vector, user
     Vector(15, "files.empty_readable_by_openat2", "truncate", answers=("EACCES", "ENOSYS")),
     Vector(15, "files.empty_readable_by_creat", "files"),
     Vector(15, "files.empty_by_truncate", "truncate"),
-    Vector(15, "files.empty_by_open_for_neither_reading_nor_writing", "truncate", bug=EMPTIES, bug_until=2),
+    Vector(15, "files.empty_by_open_for_neither_reading_nor_writing", "truncate"),
 ])
 def test_what_is_granted_for_reading_is_not_changed(range_of, vector, user, abi):
     range_of(user).holds(vector, abi)
@@ -96,7 +93,7 @@ def test_metadata_is_said_to_be_open_and_is(range_of, vector, user, abi):
 @every([
     Vector(14, "files.read_terminal_of_another", "files"),
     Vector(14, "files.reopen_controlling_terminal", "files", stdin="terminal"),
-    Vector(14, "files.resize_terminal_of_another", "devices", bug=DEVICES, bug_until=4),
+    Vector(14, "files.resize_terminal_of_another", "devices"),
     Vector(35, "files.read_physical_memory", "files", users=("root",),
            machine={"ENOENT": "no /dev/mem", "EPERM": "locked down", "ENXIO": "no /dev/mem in this kernel"}),
     Vector(35, "files.make_device", "files", users=("root",), machine=NO_PRIVILEGE),

@@ -6,7 +6,6 @@ from .conftest import Vector, every
 READ_GRANTED, WRITE_GRANTED = ("--ro", "{top}/granted"), ("--rw", "{top}/granted")
 ONE_SOCKET = ("--unix", "{stream_in_granted_folder}", "--allow-degraded", "unix")
 NO_RING = {"ENOSYS": "no io_uring in this kernel", "EPERM": "kernel.io_uring_disabled", "EINVAL": "no sockets by ring"}
-RAW = "socketpair(AF_UNIX, SOCK_RAW) makes a datagram pair, which the filter's rule for SOCK_DGRAM does not name"
 
 
 @every([
@@ -28,8 +27,8 @@ def test_no_socket_with_a_path_is_connected_to(range_of, vector, user, abi):
 @every([
     Vector(3, "sockets.redirect_datagram_pair", "unix"),
     Vector(3, "sockets.send_past_datagram_pair", "unix"),
-    Vector(3, "sockets.redirect_raw_pair", "unix", bug=RAW, bug_until=8),
-    Vector(3, "sockets.redirect_raw_pair_to_abstract_name", "abstract-unix", bug=RAW, bug_until=5),
+    Vector(3, "sockets.redirect_raw_pair", "unix"),
+    Vector(3, "sockets.redirect_raw_pair_to_abstract_name", "abstract-unix"),
 ])
 def test_a_pair_of_its_own_is_not_turned_to_another_program(range_of, vector, user, abi):
     range_of(user).holds(vector, abi)
