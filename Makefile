@@ -17,7 +17,7 @@ NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-cl
              ip:iproute2 useradd:passwd
 
 .DEFAULT_GOAL := help
-.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet bench lint clean
+.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet test-nightly bench lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,12 @@ verify: $(VENV)/enable ## Prove again that every confined server works and is de
 
 test: $(VENV)/test ## All tests but the kernel lab and the fleet lab
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-nightly: export MCP_CONFINE_EXAMPLES := 100000
+test-nightly: export MCP_CONFINE_ROUNDS := 1000
+test-nightly: export MCP_CONFINE_KILLS := 500
+test-nightly: $(VENV)/test ## The clients' files at length: 100,000 documents a format, 1,000 rounds against a writer, 500 kills
+	$(BIN)/python -m pytest -n 2 --dist load tests/clients/test_edit_properties.py tests/clients/test_file_replacement.py $(PYTEST_ARGS)
 
 test-kernels: $(VENV)/test ## Boot Debian's kernels under QEMU and prove the promises there (SERIES='6.1 7.1' for some)
 	$(call have,qemu-system-x86_64:qemu-system-x86 cpio:cpio debootstrap:debootstrap)

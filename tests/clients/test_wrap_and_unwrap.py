@@ -366,6 +366,21 @@ def test_confined_servers_are_started_as_their_client_would(home, monkeypatch):
     assert starts["b"]["argv"] == [] and "NOT_SET" in starts["b"]["problem"]
 
 
+def test_what_an_env_file_holds_is_there_when_a_server_is_proved_and_nowhere_else(home):
+    settings = ("# settings", "", "TOKEN='a b#c'", 'export SAID="x\\ny"', "PLAIN = word # why", "EMPTY=", "no setting",
+                "OWN=file")
+    project = home.put("project/.env", "\n".join(settings)).parent
+    entry = {"command": "npx", "args": [], "envFile": "${workspaceFolder}/.env", "env": {"OWN": "entry"}}
+    home.put("project/.vscode/mcp.json", json.dumps({"servers": {"a": entry}}))
+    home.confine(projects=[str(project)])
+    [start] = act.launches(home.path, [str(project)])
+    assert start["env"] == {"TOKEN": "a b#c", "SAID": "x\ny", "PLAIN": "word", "EMPTY": "", "OWN": "entry"}
+    assert "TOKEN" not in str(act.servers(home.path, [str(project)]))
+    (project / ".env").unlink()
+    [start] = act.launches(home.path, [str(project)])
+    assert start["argv"] == [] and "envFile cannot be read" in start["problem"]
+
+
 def test_mcpproxys_own_isolation_goes_off_for_a_confined_server_and_comes_back(home):
     config = json.dumps(
         {
