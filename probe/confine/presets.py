@@ -91,10 +91,15 @@ SERVERS = {
     "tavily-mcp": ("--connect 443",),
     "exa-mcp-server": ("--connect 443",),
     "firecrawl-mcp": ("--connect 443",),
+    "mcp-atlassian": ("--connect 443",),
+    "figma-developer-mcp": ("--connect 443",),
     "@eslint/mcp": ("--args ro", "--net none"),
     # Chromium brings a sandbox of its own, made of user namespaces and shared memory.
     "@playwright/mcp": ("--userns allow", "--rw /dev/shm", "--ro ~/.cache/ms-playwright", "--ro /proc", "--ro /sys",
                         "--setenv PLAYWRIGHT_BROWSERS_PATH=~/.cache/ms-playwright"),
+    "@modelcontextprotocol/server-puppeteer": (
+        "--userns allow", "--rw /dev/shm", "--ro ~/.cache/puppeteer", "--ro /proc", "--ro /sys",
+        "--setenv PUPPETEER_CACHE_DIR=~/.cache/puppeteer"),
     "chrome-devtools-mcp": ("--userns allow", "--rw /dev/shm", "--ro /proc", "--ro /sys", "--ro /opt/google"),
 }
 
