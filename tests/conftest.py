@@ -45,6 +45,24 @@ def pytest_ignore_collect(collection_path, config):
 
 def pytest_addoption(parser):
     parser.addoption("--wrapper", help="test this installed mcp-confine instead of one made from the tree")
+    parser.addoption("--abi", choices=("all", "newest"), default="all",
+                     help="'newest': long suites on the kernel's own Landlock interface only, not on older ones too")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--abi") == "all":
+        return
+    from probe.confine import landlock, selftest
+
+    own = min(selftest.ask_kernel()[0] or 0, landlock.NEWEST)
+    older = [item for item in items if hasattr(item, "callspec") and _interface(item.callspec.params, own) != own]
+    config.hook.pytest_deselected(items=older)
+    items[:] = [item for item in items if item not in set(older)]
+
+
+def _interface(parameters: dict, own: int) -> int:
+    """The Landlock interface that a test is about: "abi" of an escape, what "confine" is given elsewhere."""
+    return parameters.get("abi") or parameters.get("confine") or own
 
 
 @pytest.fixture(scope="session")

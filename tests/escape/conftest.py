@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 from probe.confine import landlock, selftest
 
 from .outside import PYTHON, SERVER, Outside
+from .together import Together
 
 ATTEMPTS = Path(__file__).parent / "attempts"
 # What --show says of a protection that does not hold here.
 NOT_ENFORCED = ("unavailable", "degraded", "not restricted")
+_oldest = 1  # the first interface to try
 FORBIDDEN = "forbidden by the machine itself, without us: "
 
 
@@ -39,12 +42,22 @@ def newest() -> int:
     return min(selftest.ask_kernel()[0] or 0, landlock.NEWEST)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--together", action="store_true",
+                     help="start one process per policy and make the attempts in children of it, not in new programs")
+
+
+def pytest_configure(config):
+    global _oldest
+    _oldest = newest() if config.getoption("--abi") == "newest" else 1
+
+
 def every(vectors: Sequence[Vector]):
     """Each vector with each of its users on each interface from 1 to the kernel's own, as a decorator."""
     cases = []
     for vector in vectors:
         for user in vector.users:
-            for abi in range(1, newest() + 1):
+            for abi in range(_oldest, newest() + 1):
                 policy = " ".join(vector.options).replace("{", "").replace("}", "")
                 name = " ".join(filter(None, [vector.attempt.partition(".")[2], policy, user, f"abi {abi}"]))
                 cases.append(pytest.param(vector, user, abi, id=name))
@@ -54,9 +67,10 @@ def every(vectors: Sequence[Vector]):
 class Range:
     """Runs attempts as one user, without and with the wrapper, and remembers what does not change."""
 
-    def __init__(self, user: str, somebody, outside: Outside, wrapper: str, memory: dict) -> None:
+    def __init__(self, user: str, somebody, outside: Outside, wrapper: str, memory: dict,
+                 together: dict | None) -> None:
         self.user, self.somebody, self.outside = user, somebody, outside
-        self.wrapper, self.memory = wrapper, memory
+        self.wrapper, self.memory, self.together = wrapper, memory, together
 
     def loose(self, vector: Vector) -> str:
         """What comes of the attempt without us."""
@@ -99,9 +113,12 @@ class Range:
         module, _, function = vector.attempt.partition(".")
         with self.outside.inherited() as descriptors, self._stdin(vector.stdin) as stdin:
             places = {**self.outside.places, "private": private, "inherited": descriptors}
-            line = [*words, PYTHON, "-IS", "-c", program(module, function), json.dumps(places)]
-            done = self.somebody.run(line, env=self._environment(), cwd="/", stdin=stdin,
-                                     pass_fds=list(descriptors.values()))
+            if self.together is None or vector.stdin or vector.protection == "descriptors":
+                line = [*words, PYTHON, "-IS", "-c", program(module, function), json.dumps(places)]
+                done = self.somebody.run(line, env=self._environment(), cwd="/", stdin=stdin,
+                                         pass_fds=list(descriptors.values()))
+            else:
+                done = self._one_of_many([*words, PYTHON]).attempt(module, function, places)
         if done.returncode == 0 and done.stdout == "through\n":
             return "through"
         if done.returncode == 1 and done.stdout.startswith("E"):
@@ -111,6 +128,12 @@ class Range:
         if done.returncode == -11:
             return "SIGSEGV"
         raise AssertionError(f"{vector.attempt} is broken ({done.returncode}): {done.stdout}{done.stderr}")
+
+    def _one_of_many(self, words: list[str]) -> Together:
+        key = (self.outside.user, *words)
+        if key not in self.together:
+            self.together[key] = Together(words, env=self._environment(), cwd="/", **become(self.somebody.name))
+        return self.together[key]
 
     @contextlib.contextmanager
     def _stdin(self, kind: str):
@@ -140,6 +163,12 @@ class Range:
             assert confined in vector.answers, f"stopped by {confined}: not the denial it should be"
 
 
+def become(name: str) -> dict:
+    """How `Popen` starts something as this user."""
+    entry = pwd.getpwnam(name)
+    return {} if entry.pw_uid == os.geteuid() else {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
 def program(module: str, function: str) -> str:
     """The text of a stand-alone program that makes one attempt."""
     toolbox = (ATTEMPTS / "toolbox.py").read_text()
@@ -167,12 +196,20 @@ def _surroundings(_account):
         outside.close()
 
 
+@pytest.fixture(scope="session")
+def _together(request, _surroundings):
+    processes = {} if request.config.getoption("--together", False) else None
+    yield processes
+    for process in (processes or {}).values():
+        process.end()
+
+
 @pytest.fixture
-def range_of(request, wrapper, _surroundings, _memory):
+def range_of(request, wrapper, _surroundings, _memory, _together):
     """A function from "person" or "root" to that user's `Range`."""
     def of(user: str) -> Range:
         somebody = request.getfixturevalue({"person": "person", "root": "root_person"}[user])
-        return Range(user, somebody, _surroundings(somebody.name), wrapper, _memory)
+        return Range(user, somebody, _surroundings(somebody.name), wrapper, _memory, _together)
 
     return of
 
