@@ -223,30 +223,38 @@ def private_folder(places):
         raise OSError(errno.EIO, "the private folder does not keep what is written")
 
 
-def main(places):
-    """Tries all acts, each in a child of its own, and prints what came of them."""
-    results = {}
-    for name, act in [("use_private_folder", private_folder), *[(name, row[1]) for name, row in ACTS.items()]]:
+def outcomes(places):
+    """Tries all acts, in a child that a filter may kill, and returns what came of each."""
+    results: dict = {}
+    acts = [("use_private_folder", private_folder), *[(name, row[1]) for name, row in ACTS.items()]]
+    while len(results) < len(acts):
+        left = acts[len(results):]
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            # The child would be killed, not asked, by a filter of the kind that kills.
-            try:
-                act(places)
-                said = "allowed"
-            except OSError as problem:
-                said = errno.errorcode.get(problem.errno or 0, type(problem).__name__)
-            except BaseException as problem:
-                said = type(problem).__name__
-            os.write(writing, said.encode())
+            for _, act in left:
+                os.write(writing, outcome(act, places).encode() + b"\n")
             os._exit(0)
         os.close(writing)
-        said = os.read(reading, 100).decode()
-        os.close(reading)
+        with open(reading, "rb") as stream:
+            said = stream.read().decode().split()
         _, status = os.waitpid(child, 0)
-        results[name] = said or f"killed by signal {os.WTERMSIG(status)}"
-    print(json.dumps(results))
+        if len(said) < len(left):  # the next child goes on with the act after the one that killed this one
+            said.append(f"killed by signal {os.WTERMSIG(status)}")
+        results.update(zip([name for name, _ in left], said))
+    return results
+
+
+def outcome(act, places):
+    """"allowed", or the name of what stopped it."""
+    try:
+        act(places)
+        return "allowed"
+    except OSError as problem:
+        return errno.errorcode.get(problem.errno or 0, type(problem).__name__)
+    except BaseException as problem:
+        return type(problem).__name__
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    print(json.dumps(outcomes(json.loads(sys.argv[1]))))
