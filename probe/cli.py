@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import os
 import shutil
@@ -236,6 +235,8 @@ def _changed(arguments: argparse.Namespace, answer: dict[str, Any], done: bool) 
 def _differences(files: list[dict[str, Any]]) -> None:
     for file in files:
         if file["changed"]:
+            import difflib
+
             lines = difflib.unified_diff(file["before"].splitlines(), file["after"].splitlines(),
                                          file["path"], file["path"] + " (after)", lineterm="")
             print("\n".join(lines))

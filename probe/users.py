@@ -12,7 +12,6 @@ import select
 import signal
 import sys
 import time
-import traceback
 from typing import Any, Callable, NamedTuple
 
 NO_LOGIN_SHELLS = ("nologin", "false", "sync", "shutdown", "halt")
@@ -112,6 +111,8 @@ def _child(user: User, work: Callable[..., Any], args: tuple[Any, ...], writing:
         answer = {"result": work(*args)}
     except BaseException as problem:  # the parent must hear of everything, SystemExit included
         # The last frame says where; a message could hold a value out of somebody's file, so only OSErrors keep theirs.
+        import traceback  # only for a fault of ours
+
         place = traceback.extract_tb(problem.__traceback__)[-1]
         said = f": {problem}" if isinstance(problem, (OSError, KeyError)) else ""
         answer = {"error": f"{type(problem).__name__}{said} at {os.path.basename(place.filename)}:{place.lineno}"}

@@ -1,7 +1,6 @@
 """Whether a server is confined, can be, or is left alone and why. Pure: what it needs to know is handed in."""
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from typing import NamedTuple
@@ -162,6 +161,8 @@ def argument_name(server: str) -> str:
     text = "".join("_" if char in "\0\n\r${}" or "\ud800" <= char <= "\udfff" else char for char in server) or "unnamed"
     if len(text.encode()) <= ARGUMENT_BYTES:
         return text
+    import hashlib  # whoever only looks does not need it
+
     digest = hashlib.sha256(server.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return text.encode()[:ARGUMENT_BYTES - 17].decode("utf-8", "ignore") + "-" + digest
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import secrets
@@ -21,6 +20,8 @@ WRAPPERS = ("/usr/local/bin/mcp-confine", "~/.local/bin/mcp-confine")
 
 def digest(*parts: bytes) -> str:
     """SHA-256 over the parts, each with its length, in hex."""
+    import hashlib  # whoever only looks does not need it
+
     total = hashlib.sha256()
     for part in parts:
         total.update(len(part).to_bytes(8, "big") + part)
