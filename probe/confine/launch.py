@@ -90,7 +90,7 @@ class Launch:
         if rules.arguments:
             access, origin = rules.arguments
             (write if access == "rw" else read).extend(
-                [(path, f"argument {index}, {origin}") for index, path in self._argument_paths(access)])
+                [(path, f"{word}, {origin}") for word, path in self._argument_paths(access)])
         return [*[plan.Grant(path, "read", origin) for path, origin in read],
                 *[plan.Grant(path, "write", origin, needed=True) for path, origin in write],
                 *[plan.Grant(path, "unix", origin) for path, origin in rules.unix]]
@@ -157,7 +157,7 @@ class Launch:
                     or any([system.covers(top, folder) for top in NO_WORKING_DIRECTORY]))
 
     def _argument_paths(self, access: str) -> list:
-        """(position, path) of the arguments that name something that exists, as they are after expansion."""
+        """(which argument, path) of those that name something that exists, as they are after expansion."""
         found = []
         for index, word in enumerate(self.command[1:], 1):
             if word.startswith("-") and "=" in word:
@@ -169,6 +169,7 @@ class Launch:
             if not word or word.startswith("-"):
                 continue
             path = word if word.startswith("/") else f"{posix.getcwd()}/{word}"
+            which = f"argument {index}"
             try:
                 kind = posix.stat(path).st_mode & 0o170000
             except (OSError, ValueError):
@@ -177,11 +178,12 @@ class Launch:
             # Told by its name: what is in the file is the server's own word.
             if (not kind and word.startswith("/")) or (
                     kind == 0o100000 and access == "rw" and path.endswith(DATABASES)):
+                which += "'s folder, where its log goes too" if kind else "'s folder, for it is not there yet"
                 path = path.rpartition("/")[0] or "/"
                 kind = 0o040000 if self._is_folder(path) else 0
             if not kind:
                 continue
-            found.append((index, path))
+            found.append((which, path))
         return found
 
     @staticmethod
