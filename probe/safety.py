@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .confine.policy import own_group
+
 OLDEST = (3, 9)
 # In the order they are asked; a distribution whose python3 is older ships a newer one beside it.
 INTERPRETERS = ("/usr/bin/python3", "/usr/libexec/platform-python",
@@ -93,9 +95,8 @@ def changeable_by_others(path: str) -> str | None:
 
 def _others_write(state: os.stat_result) -> bool:
     sticky = state.st_mode & stat.S_ISVTX and stat.S_ISDIR(state.st_mode)  # there only an owner renames and removes
-    # A group with the user's own number is the distributions' private group of one.
-    own_group = state.st_gid == 0 or (state.st_gid == os.getegid() == os.geteuid())
-    return not sticky and bool(state.st_mode & 0o002 or (state.st_mode & 0o020 and not own_group))
+    mode = state.st_mode
+    return not sticky and bool(mode & 0o002 or (mode & 0o020 and not own_group(state.st_gid, os.geteuid())))
 
 
 def refuse_unsafe_folder(folder: str, writing: bool) -> None:

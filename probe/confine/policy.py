@@ -233,11 +233,25 @@ def refuse_writable(path: str, status: "posix.stat_result | None" = None) -> Non
     mode, me = status.st_mode, posix.geteuid()
     if status.st_uid not in (0, me):
         raise Refused(f"{path}: owned by uid {status.st_uid}, who could change it; chown it to root or to yourself")
-    # A group of one's own (gid equal to uid, the distributions' user private groups) is oneself.
-    own_group = status.st_gid == me == posix.getegid() or status.st_gid == 0
     sticky = mode & 0o1000 and mode & 0o40000
-    if (mode & 0o002 and not sticky) or (mode & 0o020 and not own_group and not sticky):
+    if not sticky and (mode & 0o002 or (mode & 0o020 and not own_group(status.st_gid, me))):
         raise Refused(f"{path}: writable by others (mode {mode & 0o7777:o}); chmod go-w it")
+
+
+def own_group(gid: int, uid: int) -> bool:
+    """Whether a group is root's or a group of one's own, as distributions make them, with a umask of 002 to match."""
+    if gid == 0 or gid == uid == posix.getegid():
+        return True
+    if gid != posix.getegid():
+        return False
+    import grp
+    import pwd
+
+    try:
+        name, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
+    except KeyError:
+        return False
+    return group.gr_name == name and all([member == name for member in group.gr_mem])
 
 
 def folder_name(name: str) -> str:

@@ -1,9 +1,11 @@
 """Policies by which a server could unconfine itself, or which somebody else could have written, start nothing."""
 from __future__ import annotations
 
+import functools
 import os
 import pwd
 import shutil
+import subprocess
 
 import pytest
 
@@ -125,6 +127,27 @@ def test_a_policy_that_others_may_write_is_not_used(wrapper, somebody, place):
     assert "writable by others" in refused(somebody, line)
     os.chmod(policy if place == "file" else os.path.dirname(policy), 0o700)
     assert somebody.run([*line, "--", "cat", secret]).stdout == "SECRET\n"
+
+
+def test_a_group_is_ones_own_as_long_as_nobody_else_is_in_it(wrapper, person):
+    # Distributions give each user a group of the same name, and a umask of 002 with it; its number may be any.
+    if os.geteuid() != 0:
+        pytest.skip("needs root to change groups")
+    person.file(".config/mcp-confine/policies/reader", "--ro /var\n", mode=0o664)
+    folders = [f"{person.home}/.config/mcp-confine/policies", f"{person.home}/.config"]
+    old = pwd.getpwnam(person.name).pw_gid
+    run = functools.partial(subprocess.run, check=True, capture_output=True)
+    run(["groupmod", "--gid", str(old + 5000), person.name])
+    try:
+        for path in [*folders, f"{folders[0]}/reader"]:
+            os.chown(path, -1, old + 5000)
+            os.chmod(path, os.stat(path).st_mode | 0o020)
+        assert refused(person, [wrapper, "--name", "reader"]) == ""
+        run(["usermod", "--append", "--groups", person.name, "nobody"])
+        assert "writable by others" in refused(person, [wrapper, "--name", "reader"])
+    finally:
+        run(["gpasswd", "--delete", "nobody", person.name], check=False)
+        run(["groupmod", "--gid", str(old), person.name])
 
 
 def test_a_policy_that_belongs_to_somebody_else_is_not_used(wrapper, person):
