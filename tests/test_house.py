@@ -20,6 +20,7 @@ ROOMS = {
     "clients": {"confine"},
     "check": {"confine", "clients"},
     "report": {"verdict"},
+    "boot": {"host"},
 }
 # file: packages beyond the standard library, which their absence must not break
 THIRD_PARTY = {

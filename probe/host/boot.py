@@ -10,6 +10,8 @@ from .read import Fact, exists, known, names, text, then, value
 PARAMETERS = ("lsm", "security", "apparmor", "selinux", "namespace.unpriv_enable", "user_namespace.enable", "landlock")
 LOADER_FILES = (
     # (loader, a file that only its hosts have)
+    ("ostree", "/run/ostree-booted"),
+    ("zipl", "/etc/zipl.conf"),
     ("kernelstub", "/etc/kernelstub/configuration"),
     ("raspberry", "/boot/firmware/cmdline.txt"),
     ("grubby", "/usr/sbin/grubby"),
@@ -22,19 +24,31 @@ LOADER_FILES = (
     ("extlinux", "/boot/extlinux/extlinux.conf"),
     ("raspberry", "/boot/cmdline.txt"),
 )
-# What the running loader itself left in the firmware's variables, readable by all.
+# What the running loader and the stub of a unified image left in the firmware's variables, readable by all.
 LOADER_VARIABLE = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+STUB_VARIABLE = "/sys/firmware/efi/efivars/StubInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+# Where entries of the Boot Loader Specification are; the first folder that is there counts.
+ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
+ONE_LINE = ("/etc/kernel/cmdline", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
 
 
 def facts(root: str = "/") -> dict[str, Fact]:
-    """{"parameters": {name: last value}, "loader", "settings": [{"file", "variable", "lsm"}], "grub_files": [name]}."""
+    """{"parameters": {name: last value}, "loader", "settings": [{"file", "variable", "parameter", "value"}],
+    "grub_files": [name], "unified": the kernel came with its command line in one image}."""
     return {
         "parameters": then(text(root, "/proc/cmdline"), parameters),
         "loader": _loader(root),
         "settings": known(_settings(root), "the boot loader's files"),
         "grub_files": known([name for name in names(root, "/etc/default/grub.d") if name.endswith(".cfg")],
                             "/etc/default/grub.d"),
+        "unified": exists(root, STUB_VARIABLE),
     }
+
+
+def entries(root: str) -> list[str]:
+    """The files of the boot loader's entries; none where they cannot be listed, as by a user on some hosts."""
+    return next((found for folder in ENTRIES
+                 if (found := [f"{folder}/{name}" for name in names(root, folder) if name.endswith(".conf")])), [])
 
 
 def parameters(line: str) -> dict[str, str]:
@@ -65,7 +79,7 @@ def _settings(root: str) -> list[dict[str, Any]]:
     """Where `lsm=` or `security=` is set for the next boot, in the order in which the files are read."""
     places = ["/etc/default/grub"]
     places += [f"/etc/default/grub.d/{name}" for name in names(root, "/etc/default/grub.d") if name.endswith(".cfg")]
-    places += ["/etc/kernel/cmdline", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt"]
+    places += [*ONE_LINE, "/etc/kernelstub/configuration", *entries(root)]
     found = []
     for place in places:
         for line in (value(text(root, place)) or "").splitlines():

@@ -7,7 +7,20 @@ from .seen import Seen, remedy
 
 IMPLICIT = ("capability",)  # always first and always on, named or not
 DROPIN = "zz-landlock.cfg"
-APPLY = {"/etc/default/grub": "update-grub", "/etc/kernel/cmdline": "kernel-install add-all"}
+APPLY = {"/etc/kernel/cmdline": "kernel-install add-all", "/etc/kernelstub/configuration": "kernelstub"}
+WRITTEN = ("grub", "grub-file", "grubby", "systemd-boot", "kernelstub", "raspberry")  # what the role can write
+REMEDIES = {
+    "grub": "lsm_grub",
+    "grub-file": "lsm_grub_file",
+    "grubby": "lsm_grubby",
+    "systemd-boot": "lsm_systemd_boot",
+    "kernelstub": "lsm_kernelstub",
+    "raspberry": "lsm_raspberry",
+    "kernel-install": "lsm_kernel_install",
+    "extlinux": "lsm_extlinux",
+    "ostree": "lsm_ostree",
+    "unified": "lsm_unified",
+}
 
 
 def line(active: list[str]) -> str:
@@ -15,38 +28,44 @@ def line(active: list[str]) -> str:
     return ",".join(["landlock", *(name for name in active if name not in (*IMPLICIT, "landlock"))])
 
 
+def way(seen: Seen) -> str:
+    """How the list is set on this host: one of `WRITTEN`, or why nobody but a person can.
+
+    That is "container", "wsl", "unread" (the live list), "unified", or the name of another loader.
+    """
+    loader = str(seen.value("boot.loader", "other"))
+    if seen.container:
+        return "container"
+    if seen.value("context.wsl") == 2:
+        return "wsl"
+    if not seen.value("lsm.active", []):
+        return "unread"
+    if seen.value("boot.unified", False) and loader != "kernelstub":
+        return "unified"
+    if loader == "grub" and not _reads_dropins(seen):
+        return "grub-file"
+    return loader
+
+
 def remedies(seen: Seen) -> list[dict[str, Any]]:
     """What switches Landlock on at the next boot of this host; inside a container, nothing does."""
-    if seen.container:
+    active, how = seen.value("lsm.active", []), way(seen)
+    if how == "container":
         return []
-    active = seen.value("lsm.active", [])
-    if seen.value("context.wsl") == 2:
+    if how == "wsl":
         return [remedy("lsm_wsl", lsm_or_default=f"lsm={line(active)}" if active else "the default list has Landlock")]
-    if not active:
+    if how == "unread":
         # A list made from the kernel's configuration could switch off what is on, or name what was never built.
         return [remedy("lsm_read_list_first")]
-    wanted = line(active)
-    loader = str(seen.value("boot.loader", "other"))
+    wanted, file = line(active), seen.fact("boot.loader")["how"]
+    by_role = [remedy("lsm_playbook", lsm=wanted)] if how in WRITTEN else []
     setting = _set_already(seen)
-    if setting:
-        grub = "grub" in setting["file"]
-        command = _update_grub(loader) if grub else APPLY.get(setting["file"], "true")
+    if setting and how not in ("grubby", "ostree", "unified") and "/loader/entries/" not in setting["file"]:
+        command = _update_grub(how) if "grub" in setting["file"] else APPLY.get(setting["file"], "true")
         return [remedy("lsm_edit_setting", file=setting["file"], parameter=setting["parameter"], old=setting["value"],
-                       lsm=wanted, apply=command)]
-    names = {
-        "grub": "lsm_grub",
-        "grubby": "lsm_grubby",
-        "systemd-boot": "lsm_systemd_boot",
-        "kernelstub": "lsm_kernelstub",
-        "raspberry": "lsm_raspberry",
-        "kernel-install": "lsm_kernel_install",
-        "extlinux": "lsm_extlinux",
-    }
-    chosen = names.get(loader, "lsm_other")
-    where = seen.fact("boot.loader")["how"]
-    if chosen == "lsm_grub" and not _reads_dropins(seen):
-        return [remedy("lsm_grub_file", lsm=wanted, apply="grub-mkconfig -o /boot/grub/grub.cfg")]
-    return [remedy(chosen, lsm=wanted, dropin=_last(seen), apply=_update_grub(loader), file=where)]
+                       lsm=wanted, apply=command), *by_role]
+    name = REMEDIES.get(how, "lsm_other")
+    return [remedy(name, lsm=wanted, dropin=dropin(seen), apply=_update_grub(how), file=file), *by_role]
 
 
 def _reads_dropins(seen: Seen) -> bool:
@@ -54,19 +73,30 @@ def _reads_dropins(seen: Seen) -> bool:
     return seen.fact("boot.loader")["how"] == "/usr/sbin/update-grub" or bool(seen.value("boot.grub_files", []))
 
 
-def _update_grub(loader: str) -> str:
-    return "update-grub" if loader == "grub" else "grub2-mkconfig -o /boot/grub2/grub.cfg"
+def _update_grub(how: str) -> str:
+    return "update-grub" if how == "grub" else "grub-mkconfig -o /boot/grub/grub.cfg"
 
 
-def _last(seen: Seen) -> str:
+def dropin(seen: Seen) -> str:
     """A name that is read after every file already there: the last assignment wins."""
-    last = max(seen.value("boot.grub_files", []), default="")
+    last = max((name for name in seen.value("boot.grub_files", []) if not is_own(name)), default="")
     return DROPIN if last < DROPIN else f"{last[:-4]}z-landlock.cfg"
 
 
+def is_own(name: str) -> bool:
+    """Whether `dropin` could have chosen that name."""
+    return name == DROPIN or name.endswith("z-landlock.cfg")
+
+
 def _set_already(seen: Seen) -> dict[str, Any] | None:
-    """The setting that decides today. GRUB puts the variable with _DEFAULT after the one without."""
+    """The setting that decides today. GRUB puts the variable with _DEFAULT after the one without.
+
+    A drop-in of ours takes the others' words out of both, so that it decides when none is read after it.
+    """
     rows = [row for row in seen.value("boot.settings", []) if row.get("parameter") == "lsm"]
+    grub = [row for row in rows if row["file"].startswith("/etc/default/grub")]
+    if grub and is_own(grub[-1]["file"].rpartition("/")[2]):
+        return grub[-1]
     late = [row for row in rows if str(row.get("variable") or "").endswith("_DEFAULT")]
     return (late or rows or [None])[-1]
 

@@ -19,7 +19,8 @@ class Code(NamedTuple):
 
 
 _LSM = ("lsm_edit_setting", "lsm_grub", "lsm_grub_file", "lsm_grubby", "lsm_systemd_boot", "lsm_kernelstub",
-        "lsm_raspberry", "lsm_kernel_install", "lsm_extlinux", "lsm_wsl", "lsm_other", "lsm_read_list_first")
+        "lsm_raspberry", "lsm_kernel_install", "lsm_extlinux", "lsm_ostree", "lsm_unified", "lsm_wsl", "lsm_other",
+        "lsm_read_list_first", "lsm_playbook")
 _FILTER = ("unit_allow_landlock", "snapd_update", "container_outside", "outer_filter")
 _STAGE = ("stage", "errno", "label")
 

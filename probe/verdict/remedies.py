@@ -31,12 +31,27 @@ REMEDIES = {
     "lsm_grub_file": Remedy(
         "Append lsm={lsm} to GRUB_CMDLINE_LINUX in /etc/default/grub, run `{apply}` and reboot." + _LSM_CHECK,
         "host", _LSM_RISK, "take it out of /etc/default/grub and run `{apply}`", True),
+    "lsm_playbook": Remedy(
+        "Or let `ansible-playbook playbooks/landlock-at-boot.yml` do it on this host and others: it writes lsm={lsm} "
+        "the way each host boots, reboots when `landlock_boot_reboot` says so, and then proves that Landlock is on and "
+        "no other module went off.",
+        "host", "as the one above", "`ansible-playbook playbooks/undo-landlock-at-boot.yml`", True),
+    "lsm_ostree": Remedy(
+        "Run `rpm-ostree kargs --append-if-missing=lsm={lsm}` (with --delete-if-present for an lsm= that is there) and "
+        "reboot." + _LSM_CHECK,
+        "host", _LSM_RISK, "`rpm-ostree kargs --delete=lsm={lsm}`, or boot the deployment before", True),
+    "lsm_unified": Remedy(
+        "This host boots a unified kernel image, which holds its command line inside: put lsm={lsm} into "
+        "/etc/kernel/cmdline, or where the tool that builds the image reads it, build and sign the image again, and "
+        "reboot." + _LSM_CHECK,
+        "host", _LSM_RISK, "take the word out and build the image again", True),
     "lsm_grubby": Remedy(
         "Run `grubby --update-kernel=ALL --args=lsm={lsm}` and reboot." + _LSM_CHECK,
         "host", _LSM_RISK, "`grubby --update-kernel=ALL --remove-args=lsm={lsm}`", True),
     "lsm_systemd_boot": Remedy(
-        "Append lsm={lsm} to the options line of the entry in the boot loader's loader/entries folder (and to "
-        "/etc/kernel/cmdline, if it exists, for kernels to come) and reboot." + _LSM_CHECK,
+        "Append lsm={lsm}, in place of an lsm= that is there, to the options line of the entry in the boot "
+        "loader's loader/entries folder (and to /etc/kernel/cmdline, if it exists, for kernels to come) and reboot."
+        + _LSM_CHECK,
         "host", _LSM_RISK, "take the word out again", True),
     "lsm_kernelstub": Remedy(
         "Run `kernelstub --add-options lsm={lsm}` and reboot." + _LSM_CHECK,

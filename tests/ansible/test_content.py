@@ -12,7 +12,7 @@ import pytest
 import yaml
 from playground import ANSIBLE, ROOT
 
-MODULES = ("landlock_probe", "mcp_confine", "mcp_denial_check", "mcp_launch_config")
+MODULES = ("landlock_boot", "landlock_probe", "mcp_confine", "mcp_denial_check", "mcp_launch_config")
 
 
 @pytest.fixture(scope="module")
@@ -92,16 +92,17 @@ runpy.run_module("ansible.modules.{name}", run_name="__main__")
     return {option: (row["type"], row.get("default"), row.get("choices")) for option, row in spec.items()}
 
 
-def test_every_variable_of_the_role_has_a_default_and_a_description():
-    role = ROOT / "roles" / "mcp_confine"
+@pytest.mark.parametrize("name", ["landlock_boot", "mcp_confine"])
+def test_every_variable_of_a_role_has_a_default_and_a_description(name):
+    role = ROOT / "roles" / name
     defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text())
     entries = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text())["argument_specs"]
-    for name, entry in entries.items():
-        assert {option: row["default"] for option, row in entry["options"].items()} == defaults, name
+    for point, entry in entries.items():
+        assert {option: row["default"] for option, row in entry["options"].items()} == defaults, point
         assert all(row["description"] for row in entry["options"].values())
     for playbook in (ROOT / "playbooks").glob("*.yml"):
-        called = yaml.safe_load(playbook.read_text())[0]["tasks"][0]["ansible.builtin.import_role"]["tasks_from"]
-        assert called in entries
+        called = yaml.safe_load(playbook.read_text())[0]["tasks"][0]["ansible.builtin.import_role"]
+        assert called["name"] != name or called["tasks_from"] in entries
 
 
 def test_a_module_ships_every_file_that_it_may_import(place):
