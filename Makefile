@@ -14,7 +14,7 @@ export MCP_CONFINE_EXAMPLES ?= 2000
 # What must be on the machine, as command:package of Debian.
 NEED_BASE := git:git
 NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-client strace:strace bwrap:bubblewrap \
-             ip:iproute2 useradd:passwd
+             ip:iproute2 useradd:passwd chromium:chromium chromedriver:chromium-driver
 
 .DEFAULT_GOAL := help
 .PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet test-nightly bench lint clean

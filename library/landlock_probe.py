@@ -82,6 +82,11 @@ distribution:
   returned: always
   type: dict
   sample: {id: debian, version: "12", name: Debian GNU/Linux, like: []}
+seen:
+  description: What the host calls itself, and the time there, in UTC.
+  returned: always
+  type: dict
+  sample: {node: ws001, time: "2026-01-31T09:30:00Z"}
 unmet:
   description: Why something in O(require) is not usable for a user, with the codes and the narrowest remedy.
   returned: always

@@ -139,6 +139,11 @@ notices:
   returned: always
   type: list
   elements: str
+seen:
+  description: What the host calls itself, and the time there, in UTC.
+  returned: always
+  type: dict
+  sample: {node: ws001, time: "2026-01-31T09:30:00Z"}
 """
 
 from ansible.module_utils.basic import AnsibleModule  # noqa: E402

@@ -27,6 +27,7 @@ THIRD_PARTY = {
     "probe/clients/edit_toml.py": {"tomlkit"},
     "probe/clients/edit_yaml.py": {"yaml"},
     "probe/cli.py": {"distro"},
+    "probe/report/html.py": {"jinja2", "markupsafe"},
 }
 EFFECTS = {"os", "posix", "subprocess", "socket", "io", "shutil", "pathlib", "ctypes"}
 

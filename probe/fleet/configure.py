@@ -5,7 +5,7 @@ from ..clients import act
 from ..clients.catalogue import BY_NAME
 from ..install import default_wrapper
 from ..users import User
-from .users import Answer, Users, each, own_folders, problem
+from .users import Answer, Users, each, own_folders, problem, seen
 
 SECONDS = 120
 # What an editor says is missing: the word in its reason, and the name by which a role knows the package.
@@ -18,7 +18,8 @@ def configure(users: Users, wish: Answer) -> Answer:
 
     `files`, `servers` and `problems` of all users in one list each, every entry with its `user`; and in a sentence
     each: `not_confined` (stdio servers that the wish meant and that it leaves open, files that it could not deal with)
-    and `to_do` (what it changed or would change). `editors_missing` names what a package could bring.
+    and `to_do` (what it changed or would change). `editors_missing` names what a package could bring; `seen` says where
+    and when.
     Raises `ValueError` for a client that is not known.
     """
     unknown = sorted(set(wish.get("clients") or []) - set(BY_NAME))
@@ -48,6 +49,7 @@ def configure(users: Users, wish: Answer) -> Answer:
     total["to_do"] = [_named(entry) for entry in total["servers"] if entry["changed"]]
     reasons = [entry["reason"] for entry in total["problems"]]
     total["editors_missing"] = sorted({name for word, name in MISSING.items() if any(word in text for text in reasons)})
+    total["seen"] = seen()
     return total
 
 

@@ -6,22 +6,22 @@ from ..host import observe as observe_host
 from ..report.text import render
 from ..verdict import judge
 from ..verdict.docker_arguments import judge_arguments
-from .users import Answer, Users, each, own_folders
+from .users import Answer, Users, each, own_folders, seen
 
 SEVERITY = ("usable", "limited", "unknown", "blocked")  # of verdicts, from best to worst
 SECONDS = 120
 
 
 def observe(users: Users, distribution: Answer, projects: list[str]) -> Answer:
-    """{"verdict": the worst of all users, "users": [{"user", "facts", "verdict"} or {"user", "error"}]}."""
+    """{"verdict": the worst of all users, "users": [{"user", "facts", "verdict"} or {"user", "error"}], "seen"}."""
     answers = []
     for answer in each(users, _observe, lambda user: (user.home, distribution, projects), SECONDS):
         if "result" in answer:
-            seen = answer.pop("result")
-            answer.update(facts=seen["facts"], verdict=judge(seen["facts"], seen["servers"]))
+            found = answer.pop("result")
+            answer.update(facts=found["facts"], verdict=judge(found["facts"], found["servers"]))
         answers.append(answer)
     verdicts = [answer["verdict"]["verdict"] if "verdict" in answer else "unknown" for answer in answers]
-    return {"verdict": max(verdicts, key=SEVERITY.index, default="unknown"), "users": answers}
+    return {"verdict": max(verdicts, key=SEVERITY.index, default="unknown"), "users": answers, "seen": seen()}
 
 
 def unmet(host: Answer, mechanisms: list[str]) -> list[str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import glob
 import os
+import time
 from typing import Any, Callable, Union
 
 from .. import users as accounts
@@ -50,6 +51,11 @@ def together(answers: list[Answer], kind: str) -> Answer:
 
 def problem(answer: Answer) -> Answer:
     return {"user": answer["user"], "path": None, "reason": answer["error"]}
+
+
+def seen() -> Answer:
+    """Where and when an answer is made: {"node": what the host calls itself, "time": ISO 8601 in UTC}."""
+    return {"node": os.uname().nodename, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
 
 
 def own_folders(home: str, patterns: list[str]) -> list[str]:
