@@ -42,6 +42,15 @@ options:
     type: list
     elements: dict
     default: []
+  max_age:
+    description:
+      - Seconds for which an earlier proof of a server counts, and its server is not started. V(0) proves every server.
+      - It counts only while nothing changed that its outcome depends on, that is the entry and the variables of the
+        start, the files on its command line, the wrapper, the policies, the kernel and the user's groups.
+      - Proofs are kept beside the wrapper, where users cannot write, for 30 days at most. Who installed the wrapper for
+        themselves could forge their own.
+    type: float
+    default: 0
   tolerate:
     description: Report servers that did not pass without failing.
     type: bool
@@ -66,7 +75,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 checks:
-  description: One entry for each confined server.
+  description:
+    - One entry for each confined server, with the time of its proof and whether that is remembered from an earlier run.
+    - In check mode, the proof is missing where the server would be started.
   returned: always
   type: list
   elements: dict
@@ -77,6 +88,8 @@ checks:
       server: filesystem
       passed: true
       reason: null
+      proved_at: "2026-01-31T09:30:00Z"
+      remembered: false
       handshake: {completed: true, seconds: 0.8, tools: 14, detail: null}
       denials:
         - {act: read a file outside, without_us: allowed, confined: denied, by: landlock}
@@ -90,6 +103,11 @@ problems:
   returned: always
   type: list
   elements: dict
+notices:
+  description: What a person should know, such as why a proof could not be remembered.
+  returned: always
+  type: list
+  elements: str
 failures:
   description: The reasons of RV(not_passed) and RV(problems), one sentence each.
   returned: always
@@ -111,16 +129,13 @@ def main() -> None:
             "projects": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "float", "default": 120.0},
             "expected": {"type": "list", "elements": "dict", "default": []},
+            "max_age": {"type": "float", "default": 0.0},
             "tolerate": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     wish = module.params
-    if module.check_mode:
-        result = prove.confined(wish["users"], wish["servers"], wish["projects"])
-    else:
-        result = prove.prove(wish["users"], wish["wrapper"], wish["servers"], wish["projects"], wish["timeout"],
-                             wish["expected"])
+    result = (prove.remembered if module.check_mode else prove.prove)(wish["users"], wish)
     if result["failures"] and not wish["tolerate"]:
         module.fail_json(msg="; ".join(result["failures"]), changed=False, **result)
     module.exit_json(changed=False, **result)

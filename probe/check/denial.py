@@ -5,9 +5,11 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from typing import Any
 
 from ..clients import act
+from .fingerprint import fingerprint
 from .handshake import shake_hands
 
 SELF_TEST_TIMEOUT = 60.0  # seconds
@@ -21,27 +23,43 @@ _DENIED = (
 
 
 def check(home: str, wrapper: str, servers: list[str] | None = None, projects: list[str] | None = None,
-          timeout: float = 120.0) -> list[dict[str, Any]]:
+          timeout: float = 120.0, known: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """Starts every confined server as its client would and proves the denials of its own policy.
 
     Run it as the user. `servers` limits it to those names; `timeout` in seconds is for one handshake, the first of
     which downloads the package. Returns a list of {"client", "file", "server", "passed", "reason", "handshake":
     {"completed", "seconds", "tools", "detail"}, "denials": [{"act", "protection", "without_us", "confined", "by"}]}.
+
+    With `known` each row has a "fingerprint" too, which is not for showing. A server whose fingerprint is among the
+    known ones is not started: its row has no more than that, for the caller has its proof.
     """
     results = []
-    for launch in act.launches(home, projects or []):
+    for launch in act.launches(home, projects or [], wrapper):
         if servers is not None and launch["server"] not in servers:
             continue
-        results.append(_check_one(launch, home, wrapper, timeout))
+        results.append(_check_one(launch, home, timeout, known))
     return results
 
 
-def _check_one(launch: dict[str, Any], home: str, wrapper: str, timeout: float) -> dict[str, Any]:
+def fingerprints(home: str, wrapper: str, servers: list[str] | None = None, projects: list[str] | None = None
+                 ) -> list[dict[str, Any]]:
+    """Every confined server with its fingerprint, None where nobody can tell how its client starts it; starts none."""
+    return [{**{key: launch[key] for key in ("client", "file", "server")},
+             "fingerprint": None if launch["problem"] else fingerprint(launch, environment(launch, home), home)}
+            for launch in act.launches(home, projects or [], wrapper) if servers is None or launch["server"] in servers]
+
+
+def _check_one(launch: dict[str, Any], home: str, timeout: float, known: Iterable[str] | None) -> dict[str, Any]:
     result: dict[str, Any] = {key: launch[key] for key in ("client", "file", "server")}
     if launch["problem"]:
         return {**result, "passed": False, "reason": launch["problem"], "denials": [],
                 "handshake": {"completed": False, "seconds": 0.0, "tools": None, "detail": "not tried"}}
     variables = environment(launch, home)
+    if known is not None:
+        # Before the start: what changes meanwhile makes the next fingerprint another one.
+        result["fingerprint"] = fingerprint(launch, variables, home)
+        if result["fingerprint"] in known:
+            return result
     folder = launch["cwd"] or home
     denials, refused = _prove(launch["argv"], variables, folder)
     result["denials"] = denials

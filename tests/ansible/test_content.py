@@ -12,7 +12,7 @@ import pytest
 import yaml
 from playground import ANSIBLE, ROOT
 
-MODULES = ("landlock_boot", "landlock_probe", "mcp_confine", "mcp_denial_check", "mcp_launch_config")
+MODULES = ("landlock_boot", "landlock_probe", "mcp_confine", "mcp_denial_check", "mcp_launch_config", "mcp_settled")
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,8 @@ def test_an_entry_that_its_client_wrote_over_after_it_was_confined_is_a_failure(
     [person] = people()
     file = person.claude({"notes": person.server()})  # as the client wrote it back
     expected = [{"user": person.name, "client": "claude-code", "file": str(file), "server": "notes"}]
-    answer = prove.prove([person.name], "/usr/local/bin/mcp-confine", None, [], 20, expected)
+    wish = {"wrapper": None, "servers": None, "projects": [], "timeout": 20, "max_age": 0, "expected": expected}
+    answer = prove.prove([person.name], wish)
     assert answer["checks"] == [] and answer["not_passed"] == []
     assert "was confined and is not any more" in answer["failures"][0]
-    assert prove.prove([person.name], "/usr/local/bin/mcp-confine", ["other"], [], 20, expected)["failures"] == []
+    assert prove.prove([person.name], {**wish, "servers": ["other"]})["failures"] == []
