@@ -71,6 +71,7 @@ class Range:
                  together: dict | None) -> None:
         self.user, self.somebody, self.outside = user, somebody, outside
         self.wrapper, self.memory, self.together = wrapper, memory, together
+        self.told: list[tuple[str, str]] = []  # what the test's report says of it
 
     def loose(self, vector: Vector) -> str:
         """What comes of the attempt without us."""
@@ -150,6 +151,7 @@ class Range:
         """The whole story: it works without us; with us it is stopped, or said to be possible and then it is."""
         loose = self.loose(vector)
         state = self.state(vector, abi) if vector.protection else "enforced by the wrapper"
+        self.told += [("protection", vector.protection), ("state", state)]
         confined = self.confined(vector, abi)
         if loose != "through":
             assert loose in vector.machine, f"{vector.attempt} proves nothing: without us it is {loose}"
@@ -209,7 +211,9 @@ def range_of(request, wrapper, _surroundings, _memory, _together):
     """A function from "person" or "root" to that user's `Range`."""
     def of(user: str) -> Range:
         somebody = request.getfixturevalue({"person": "person", "root": "root_person"}[user])
-        return Range(user, somebody, _surroundings(somebody.name), wrapper, _memory, _together)
+        made = Range(user, somebody, _surroundings(somebody.name), wrapper, _memory, _together)
+        made.told = request.node.user_properties
+        return made
 
     return of
 
