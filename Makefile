@@ -17,10 +17,10 @@ NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-cl
              ip:iproute2 useradd:passwd chromium:chromium chromedriver:chromium-driver
 
 .DEFAULT_GOAL := help
-.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet test-nightly bench lint clean
+.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet test-fleet-100 test-nightly bench bench-fleet lint clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 # Installs the packages that are missing, as root; as a user, says which.
 define have
@@ -83,6 +83,15 @@ test-compat: $(VENV)/test ## What worked still works: launchers, runtimes, versi
 test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in (as root)
 	$(call have,debootstrap:debootstrap)
 	$(BIN)/python -m pytest tests/fleet $(PYTEST_ARGS)
+
+test-fleet-100: export MCP_CONFINE_HOSTS := $(or $(HOSTS),100)
+test-fleet-100: $(VENV)/test ## The same over a hundred healthy hosts (HOSTS=40 for fewer)
+	$(call have,debootstrap:debootstrap)
+	$(BIN)/python -m pytest tests/fleet -k many_hosts $(PYTEST_ARGS)
+
+bench-fleet: $(VENV)/test ## A run without a change against four pings, over 10 and 100 hosts (HOSTS='10 100')
+	$(call have,debootstrap:debootstrap)
+	$(BIN)/python tests/bench/fleet.py $(HOSTS)
 
 bench: $(VENV)/test ## Start-up and throughput as ratios, in one run
 	$(BIN)/python tests/bench/start.py

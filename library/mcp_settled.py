@@ -6,10 +6,10 @@ DOCUMENTATION = r"""
 module: mcp_settled
 short_description: Tells whether a host is already as an enabling run would leave it
 description:
-  - Asks in one call what M(landlock_probe), M(mcp_confine), M(mcp_launch_config) and M(mcp_denial_check) would find, so
+  - Asks in one call what C(landlock_probe), C(mcp_confine), C(mcp_launch_config) and C(mcp_denial_check) would find, so
     that a run over hosts on which nothing changed costs one call a host.
   - Landlock proves itself anew for each user. No server is started, since each one's proof must be remembered from an
-    earlier run of M(mcp_denial_check).
+    earlier run of C(mcp_denial_check).
   - Changes nothing.
 version_added: 0.1.0
 author: mcp-confine contributors (@mcp-confine)
@@ -40,16 +40,16 @@ options:
     description: Where the wrapper is. C(/usr/local) for root and C(~/.local) for others when not set.
     type: path
   interpreter:
-    description: The Python that runs the wrapper, as in M(mcp_confine).
+    description: The Python that runs the wrapper, as in C(mcp_confine).
     type: path
   policies:
-    description: Policy texts by server name, as in M(mcp_confine).
+    description: Policy texts by server name, as in C(mcp_confine).
     type: dict
   policies_folder:
-    description: Where the policies are, as in M(mcp_confine).
+    description: Where the policies are, as in C(mcp_confine).
     type: path
   max_age:
-    description: Seconds for which a proof counts, as in M(mcp_denial_check).
+    description: Seconds for which a proof counts, as in C(mcp_denial_check).
     type: float
     default: 86400
 attributes:
@@ -82,15 +82,15 @@ reason:
   type: str
   sample: "to do: ada: claude-code:filesystem"
 probed:
-  description: What M(landlock_probe) returns.
+  description: What C(landlock_probe) returns.
   returned: when RV(settled)
   type: dict
 configured:
-  description: What M(mcp_launch_config) returns.
+  description: What C(mcp_launch_config) returns.
   returned: when RV(settled)
   type: dict
 proved:
-  description: What M(mcp_denial_check) returns, every proof remembered.
+  description: What C(mcp_denial_check) returns, every proof remembered.
   returned: when RV(settled)
   type: dict
 """

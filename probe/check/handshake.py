@@ -52,7 +52,8 @@ class _Talk:
     """One conversation. Both pipes are read together, so a server that talks a lot on stderr never blocks."""
 
     def __init__(self, server: subprocess.Popen[bytes], end: float) -> None:
-        assert server.stdin and server.stdout and server.stderr
+        if not (server.stdin and server.stdout and server.stderr):
+            raise ValueError("the server was started without pipes")
         self.server, self.end = server, end
         self.input, self.output, self.errors = server.stdin, server.stdout, server.stderr
         self.pending = b""

@@ -52,7 +52,8 @@ def confine(
 ) -> Change:
     """Puts the wrapper in front of the command; a wrapper that is there at another place gets the new path."""
     command, wrapped = entry.command, decision.wrapping
-    assert command is not None, "a server without a command is never wrapped"
+    if command is None:
+        raise DocumentError("a server without a command is never wrapped")
     wanted = copy.deepcopy(entry.node.plain())
     body = _body(wanted, entry)
     shape = entry.shape
@@ -105,7 +106,8 @@ def release(edit: ModuleType, data: bytes, entry: Entry, wrapped: Wrapping, reco
         del body[listed][wrapped.first:wrapped.last + 1]
         return Change([edit.cut(data, items, wrapped.first, wrapped.last)], wanted, exact=True)
     command = entry.command
-    assert command is not None
+    if command is None:
+        raise DocumentError("its command is gone; take the wrapper out by hand")
     token = data[original.start:original.end]
     if record is not None and record.get("plain") and token == edit.quote(original.value):
         token = original.value.encode()

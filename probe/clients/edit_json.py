@@ -5,7 +5,7 @@ import json
 import re
 
 from . import jsonc
-from .document import Found, KeyPath, Node, Splice, line_separator
+from .document import DocumentError, Found, KeyPath, Node, Splice, line_separator
 
 
 def read(data: bytes, paths: tuple[KeyPath, ...]) -> list[Found]:
@@ -49,7 +49,8 @@ def cut(data: bytes, array: Node, first: int, last: int) -> Splice:
     if last + 1 == len(array.items):
         return Splice(start, comma if comma is not None else end, b"")
     following = array.items[last + 1].start
-    assert comma is not None, "a scanned array has a comma between two items"
+    if comma is None:
+        raise DocumentError("a list of it has no comma between two items")
     return Splice(start, following if not data[comma:following].strip() else comma, b"")
 
 

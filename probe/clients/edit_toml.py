@@ -184,7 +184,8 @@ def cut(data: bytes, array: Node, first: int, last: int) -> Splice:
 def add_list(data: bytes, body: Node, beside: str, key: str, tokens: list[bytes]) -> Splice:
     """Adds the member `key`, a list of tokens, after the member `beside`."""
     node = body.get(beside)
-    assert node is not None
+    if node is None:
+        raise DocumentError(_UNCLEAR)
     value = b" = [" + b", ".join(tokens) + b"]"
     if body.value:
         return Splice(node.end, node.end, b", " + key.encode() + value)
@@ -203,7 +204,8 @@ def drop(data: bytes, body: Node, key: str) -> Splice:
     """Takes the member `key` out, with its line or its comma."""
     node = body.get(key)
     command = body.get("command")
-    assert node is not None and command is not None
+    if node is None or command is None:
+        raise DocumentError(_UNCLEAR)
     if body.value:
         between = data[command.end:node.start]
         if not re.fullmatch(rb"[ \t]*,[ \t]*[\"']?" + key.encode() + rb"[\"']?[ \t]*=[ \t]*", between):

@@ -19,7 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TREES = ROOT / ".lab" / "trees"
 # Debian release: the Python that it brings
 RELEASES = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
-PACKAGES = "openssh-server,python3"
+PACKAGES = "openssh-server,python3,sudo"
+# A release that is no longer supported is signed with keys that the first of them may not have any more.
+KEYRINGS = ("debian-archive-keyring", "debian-archive-removed-keys")
 NETWORK = "10.77.0"
 READY_SECONDS = 30
 
@@ -34,23 +36,37 @@ def mirror() -> str:
 def tree(release: str) -> pathlib.Path:
     """The root of a minimal Debian of that release with Python and sshd; built where there is none."""
     place = TREES / release
-    if not place.exists():
+    holds = place / "etc" / "lab-packages"
+    if not holds.exists() or holds.read_text() != PACKAGES:
         TREES.mkdir(parents=True, exist_ok=True)
         building = pathlib.Path(tempfile.mkdtemp(prefix=f"{release}-", dir=TREES))
-        subprocess.run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, building, mirror()],
-                       check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", f"--keyring={keyring()}", release,
+                        building, mirror()], check=True, stdout=subprocess.DEVNULL)
         shutil.rmtree(building / "var" / "cache" / "apt", ignore_errors=True)
         os.chmod(building, 0o755)
+        (building / holds.relative_to(place)).write_text(PACKAGES)
+        shutil.rmtree(place, ignore_errors=True)
         os.rename(building, place)
     return place
 
 
+def keyring() -> pathlib.Path:
+    """All of Debian's archive keys that this machine has, in one file."""
+    place = pathlib.Path("/usr/share/keyrings")
+    files = [file for name in KEYRINGS for file in sorted(place.glob(f"{name}.[gp][pg][pg]"))[:1]]
+    together = TREES / "keyring.gpg"
+    together.write_bytes(b"".join(file.read_bytes() for file in files))
+    return together
+
+
 class Kind(NamedTuple):
-    """How a host differs: its release, shell lines in its namespaces before sshd (`$ROOT` its root), its sshd."""
+    """How a host differs: its release, shell lines in its namespaces before sshd (`$ROOT` its root), its sshd, and the
+    user of the connection, who becomes root by sudo."""
 
     release: str = "bookworm"
     before: str = ""
     sshd: str = "/usr/sbin/sshd -D -e -f /etc/ssh/lab"
+    user: str = "root"
 
 
 class Host:
@@ -143,7 +159,7 @@ class Host:
             capture_output=True, text=True, check=False, **{"stdin": subprocess.DEVNULL, **options})
 
     def variables(self) -> dict:
-        return {"ansible_host": self.address, "ansible_user": "root",
+        return {"ansible_host": self.address, "ansible_user": self.kind.user,
                 "ansible_ssh_private_key_file": str(self.lab.folder / "client"),
                 "ansible_ssh_common_args": " ".join(self.lab.ssh_options())}
 
