@@ -97,7 +97,8 @@ def _place(document: Any, text: str, mark: int, found: list[tuple[Found, Any]]) 
                     if part is not None and part.kind in ("string", "array"):
                         marked.append((table[key].as_string(), part))
                         table[key] = f"{marker}-{len(marked) - 1}."
-        pieces = re.split(rf'"{marker}-(\d+)\."', tomlkit.dumps(document))
+        # tomlkit 0.15.3 and newer keep the quotes of the value that is replaced, older ones write double quotes.
+        pieces = re.split(rf"""["']{marker}-(\d+)\.["']""", tomlkit.dumps(document))
     except Exception:  # tomlkit's structures for tables in several places fail in many ways; none may do harm
         raise DocumentError(_UNCLEAR) from None
     if len(pieces) != 2 * len(marked) + 1:
