@@ -19,6 +19,7 @@ SANITY_VERSIONS = ("2.16", "2.17", "2.18", "2.19", "2.20", "2.21")
 # what is in this tree: where it is in a collection
 PARTS = {
     "library": "plugins/modules",
+    "roles/mcp_confine/action_plugins": "plugins/action",
     "probe": "plugins/module_utils/probe",
     "roles": "roles",
     "playbooks": "playbooks",
@@ -29,7 +30,7 @@ PARTS = {
     "meta/runtime.yml": "meta/runtime.yml",
 }
 # The command is no part of a module's work, and its names would be looked for on every host.
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "cli.py", "*.pyc")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "cli.py", "*.pyc", "action_plugins")
 
 
 def stage(folder: pathlib.Path) -> pathlib.Path:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from typing import Any, Callable
 
 from . import __version__, users
@@ -101,6 +102,15 @@ def _parser() -> argparse.ArgumentParser:
     tracing.add_argument("--timeout", type=float, default=20.0, metavar="SECONDS", help="how long (default 20)")
     tracing.add_argument("line", nargs=argparse.REMAINDER, metavar="-- OPTIONS -- COMMAND",
                          help="the wrapper's options, a bare --, the command")
+
+    reporting = command("report", _report, "Report on many hosts, or on this one: how many are protected, and why not.")
+    reporting.add_argument("results", nargs="*", metavar="FILE|DIR", help="what `probe report --json` or "
+                           "`probe host --json` printed on each host, or a folder of it; this host when none is named")
+    reporting.add_argument("--html", metavar="FILE", help="write the page, too")
+    reporting.add_argument("--metrics", metavar="DIR", help="leave this host's metrics there for node_exporter, too")
+    reporting.add_argument("--check", action="store_true", help="of this host: start each confined server and prove it")
+    reporting.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help=argparse.SUPPRESS)
+    in_projects(reporting)
 
     explain = command("explain", _explain, "Explain a code.")
     explain.add_argument("code", metavar="CODE")
@@ -317,6 +327,28 @@ def _denied(found: list[dict[str, Any]]) -> None:
     if found:
         _table(("CALL", "DENIED", "ERRNO", "WOULD BE GRANTED BY"),
                [(row["call"], row["target"], row["errno"], row["grant"]) for row in found])
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from .fleet import metrics, own
+    from .report import files, fleet, html, overview, record, saved
+
+    if arguments.results and (arguments.metrics or arguments.check):
+        print("probe report: --metrics and --check are about this host, not about results of others", file=sys.stderr)
+        return BAD_CALL
+    try:
+        records = fleet.merged(saved.read(arguments.results)) if arguments.results else [
+            own.look(_distribution(), arguments.project, arguments.check, arguments.timeout)]
+        document = fleet.document(records, record.iso(time.time()))
+        if arguments.metrics:
+            metrics.put(arguments.metrics, records[0])
+        if arguments.html:
+            files.write(arguments.html, html.page(document))
+    except (saved.NotAResult, files.NotWritten, html.NoTemplates, metrics.MetricsRefused) as problem:
+        raise _Problem(str(problem)) from None
+    print(files.text(document) if arguments.json else _printable(overview.render(document)), end="" if arguments.json
+          else "\n")
+    return 0 if all(row["state"] in fleet.SAFE for row in records) else 1
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -139,6 +139,8 @@ def _why(record: Record) -> str:
     bare = [row for row in record["servers"] if is_open(row)]
     reasons = [row["reason"] for row in [*record["problems"], *bare] if row["reason"]]
     state = record["state"]
+    if state == "failed" and blocking:
+        return blocking[0]
     if state in ("unreachable", "failed"):
         return record["message"] or (
             "It could not be reached" if state == "unreachable" else "It stopped; the output of the run says why")

@@ -12,7 +12,9 @@ import pytest
 import yaml
 from playground import ANSIBLE, ROOT
 
-MODULES = ("landlock_boot", "landlock_probe", "mcp_confine", "mcp_denial_check", "mcp_launch_config", "mcp_settled")
+MODULES = ("landlock_boot", "landlock_probe", "mcp_confine", "mcp_denial_check", "mcp_launch_config", "mcp_metrics",
+           "mcp_settled")
+ON_THE_CONTROLLER = ("mcp_fleet_report",)  # an action alone; the module beside it is its documentation
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,8 @@ def test_the_collections_playbook_does_the_same_by_its_full_name(collections, pe
         return done.stdout
 
     assert "1 confined, 0 not" in play("enable_landlock")
+    [reported] = json.loads((place / "reports/fleet.json").read_text())["hosts"]
+    assert reported["state"] == "protected" and (place / "reports/fleet.html").exists()
     again = play("enable_landlock")
     assert "changed=0" in again, again
     play("verify_denial")
@@ -55,7 +59,7 @@ def test_the_collection_holds_what_it_needs_and_nothing_else(collections):
     place = collections / "ansible_collections" / "mcp_confine" / "landlock"
     assert {path.name for path in place.iterdir()} >= {"plugins", "roles", "playbooks", "meta", "README.md"}
     shipped = {path.stem for path in (place / "plugins" / "modules").glob("*.py")}
-    assert shipped == set(MODULES)
+    assert shipped == {*MODULES, *ON_THE_CONTROLLER}
     assert not list(place.rglob("*.pyc")) and not (place / ".venv").exists()
 
 
