@@ -17,7 +17,7 @@ NEED_TEST := $(NEED_BASE) node:nodejs npm:npm sshd:openssh-server ssh:openssh-cl
              ip:iproute2 useradd:passwd chromium:chromium chromedriver:chromium-driver
 
 .DEFAULT_GOAL := help
-.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet test-fleet-100 test-nightly bench bench-fleet lint clean
+.PHONY: help enable disable diagnose verify test test-kernels test-escape test-compat test-fleet test-fleet-100 test-nightly bench bench-fleet lint sanity clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -80,8 +80,9 @@ test-escape: $(VENV)/test ## Every way out that is known, tried without the wrap
 test-compat: $(VENV)/test ## What worked still works: launchers, runtimes, version managers, TLS, sqlite, git, under the wrapper
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/compat $(PYTEST_ARGS)
 
-test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in (as root)
-	$(call have,debootstrap:debootstrap)
+test-fleet: $(VENV)/test ## Ten hosts over ssh on this machine, in every state that hosts are found in, and containers (as root)
+	$(call have,debootstrap:debootstrap dockerd:docker.io)
+	$(call have,docker:docker-cli)
 	$(BIN)/python -m pytest tests/fleet $(PYTEST_ARGS)
 
 test-fleet-100: export MCP_CONFINE_HOSTS := $(or $(HOSTS),100)
@@ -97,10 +98,14 @@ bench: $(VENV)/test ## Start-up and throughput as ratios, in one run
 	$(BIN)/python tests/bench/start.py
 
 lint: $(VENV)/test ## ruff, mypy, yamllint and ansible-lint
-	$(BIN)/ruff check probe library tests
+	$(BIN)/ruff check probe library roles tests
 	$(BIN)/mypy
 	$(BIN)/yamllint --strict playbooks roles inventory meta galaxy.yml
 	$(BIN)/ansible-lint --offline --profile production playbooks roles
+
+sanity: $(VENV)/test ## ansible-test sanity over the built collection
+	$(call have,shellcheck:shellcheck)
+	$(BIN)/python meta/sanity.py
 
 clean: ## Remove what the targets made here
 	rm -rf $(VENV) .lab build *.egg-info
