@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -38,10 +40,10 @@ class Copy:
                                                 "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                                                 "ANSIBLE_LOCALHOST_WARNING": "false"})
 
-    def play(self, playbook: str, *options: str, on: bool = False) -> Run:
+    def play(self, playbook: str, *options: str, on: bool = False, host: dict | None = None) -> Run:
         """With `on` as a host whose kernel has Landlock on, else one that answers EOPNOTSUPP."""
-        hosts = {"this": {"ansible_connection": "local"}}
-        if not on:
+        hosts = {"this": host or {"ansible_connection": "local"}}
+        if not (on or host):
             hosts["this"]["ansible_python_interpreter"] = self.off
         self.write("/inventory.json", json.dumps({"all": {"hosts": hosts}}))
         done = self.run(str(ANSIBLE / "ansible-playbook"), "-i", "/inventory.json",
@@ -90,6 +92,58 @@ def copy(without_landlock, place):
     subprocess.run(["umount", handle], check=True)
     subprocess.run(["umount", held], check=True)
     shutil.rmtree(held)
+
+
+SHUTDOWN = f"""#!/bin/sh
+echo "$@" >> /reboots
+echo second > /boot-id
+echo capability,{NEW} > /sys/kernel/security/lsm
+"""
+
+
+@pytest.fixture
+def over_ssh(copy, sshd, place):
+    """The copy as a host over ssh, whose shutdown starts another boot: Landlock is off in the first and on after it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    copy.write("/usr/sbin/shutdown", SHUTDOWN)
+    copy.write("/python", f'#!/bin/sh\ngrep -q first /boot-id && exec {copy.off} "$@"\nexec /usr/bin/python3 "$@"\n')
+    copy.run("chmod", "755", "/usr/sbin/shutdown", "/python")
+    server = subprocess.Popen([*copy.enter, "/usr/sbin/sshd", "-D", "-e", "-p", str(port), "-f",
+                               str(place / "sshd_config")], stderr=subprocess.DEVNULL)
+    alias = f"-o HostKeyAlias=[127.0.0.1]:{sshd['ansible_port']}"
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield {**sshd, "ansible_port": port, "ansible_python_interpreter": "/python",
+           "ansible_ssh_common_args": f"{sshd['ansible_ssh_common_args']} {alias}"}
+    server.terminate()
+    server.wait()
+
+
+def test_with_the_reboot_the_same_run_proves_it_and_the_next_does_not_reboot(copy, over_ssh):
+    wish = ("-e", json.dumps({"landlock_boot_reboot": True, "landlock_boot_users": ["root"],
+                              "ansible_become": False, "mcp_confine_become": False}))
+    predicted = copy.play("landlock-at-boot.yml", "--check", *wish, host=over_ssh)
+    assert predicted.status == 0 and copy.run("test", "-e", "/reboots").returncode, predicted.text
+    done = copy.play("landlock-at-boot.yml", *wish, host=over_ssh)
+    assert done.status == 0 and "Landlock is on" in done.text, done.text
+    assert predicted.changed_tasks() == done.changed_tasks()
+    assert len(copy.read("/reboots").splitlines()) == 1
+    again = copy.play("landlock-at-boot.yml", *wish, host=over_ssh)
+    assert (again.status, again.recap["this"]["changed"]) == (0, 0), again.text
+    assert len(copy.read("/reboots").splitlines()) == 1
+    # A boot that loses a module fails the run that started it.
+    assert copy.play("undo-landlock-at-boot.yml", host=over_ssh).status == 0
+    copy.write("/boot-id", "first\n")
+    copy.write("/sys/kernel/security/lsm", ACTIVE)
+    copy.write("/usr/sbin/shutdown", SHUTDOWN.replace(",apparmor", ""))
+    lost = copy.play("landlock-at-boot.yml", *wish, host=over_ssh)
+    assert lost.status != 0 and "are off: apparmor" in lost.text, lost.text
 
 
 def differences(text: str) -> list[str]:
