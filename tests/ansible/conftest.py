@@ -7,14 +7,12 @@ import pathlib
 import pwd
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import textwrap
-import time
 
 import pytest
-from playground import ANSIBLE, ROOT, SYSTEM_PYTHON, Person, Run
+from playground import ANSIBLE, ROOT, SYSTEM_PYTHON, Person, Run, free_port, sshd_running
 
 
 @pytest.fixture(autouse=True)
@@ -82,12 +80,9 @@ def sshd(place):
     pathlib.Path("/run/sshd").mkdir(exist_ok=True)  # its privilege separation directory
     for name in ("host", "client"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", place / name], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     (place / "sshd_config").write_text(textwrap.dedent(f"""
         ListenAddress 127.0.0.1
-        Port {port}
         HostKey {place}/host
         AuthorizedKeysFile {place}/client.pub
         PermitRootLogin prohibit-password
@@ -97,18 +92,10 @@ def sshd(place):
         PidFile none
         """))
     (place / "known_hosts").write_text(f"[127.0.0.1]:{port} {(place / 'host.pub').read_text()}")
-    server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", place / "sshd_config"], stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield {"ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": "root",
-           "ansible_ssh_private_key_file": str(place / "client"),
-           "ansible_ssh_common_args": f"-o UserKnownHostsFile={place}/known_hosts -o IdentitiesOnly=yes"}
-    server.terminate()
-    server.wait()
+    with sshd_running(place / "sshd_config", port):
+        yield {"ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": "root",
+               "ansible_ssh_private_key_file": str(place / "client"),
+               "ansible_ssh_common_args": f"-o UserKnownHostsFile={place}/known_hosts -o IdentitiesOnly=yes"}
 
 
 @pytest.fixture

@@ -7,7 +7,12 @@ import os
 import pathlib
 import pwd
 import re
+import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,6 +34,28 @@ for line in sys.stdin:
                   "serverInfo": {"name": "fake", "version": "1"}}
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 '''
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@contextmanager
+def sshd_running(config: pathlib.Path, port: int, enter: Sequence[str] = ()) -> Iterator[None]:
+    """An sshd that listens on loopback, started by the command `enter` where one is given."""
+    server = subprocess.Popen([*enter, "/usr/sbin/sshd", "-D", "-e", "-p", str(port), "-f", str(config)],
+                              stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield
+    server.terminate()
+    server.wait()
 
 
 class Run(NamedTuple):

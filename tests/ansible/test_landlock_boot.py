@@ -6,15 +6,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
-from playground import ANSIBLE, ROOT, Run
+from playground import ANSIBLE, ROOT, Run, free_port, sshd_running
 
 ACTIVE = "capability,lockdown,yama,apparmor"
 NEW = "landlock,lockdown,yama,apparmor"
@@ -104,25 +102,14 @@ echo capability,{NEW} > /sys/kernel/security/lsm
 @pytest.fixture
 def over_ssh(copy, sshd, place):
     """The copy as a host over ssh, whose shutdown starts another boot: Landlock is off in the first and on after it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     copy.write("/usr/sbin/shutdown", SHUTDOWN)
     copy.write("/python", f'#!/bin/sh\ngrep -q first /boot-id && exec {copy.off} "$@"\nexec /usr/bin/python3 "$@"\n')
     copy.run("chmod", "755", "/usr/sbin/shutdown", "/python")
-    server = subprocess.Popen([*copy.enter, "/usr/sbin/sshd", "-D", "-e", "-p", str(port), "-f",
-                               str(place / "sshd_config")], stderr=subprocess.DEVNULL)
     alias = f"-o HostKeyAlias=[127.0.0.1]:{sshd['ansible_port']}"
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield {**sshd, "ansible_port": port, "ansible_python_interpreter": "/python",
-           "ansible_ssh_common_args": f"{sshd['ansible_ssh_common_args']} {alias}"}
-    server.terminate()
-    server.wait()
+    with sshd_running(place / "sshd_config", port, copy.enter):
+        yield {**sshd, "ansible_port": port, "ansible_python_interpreter": "/python",
+               "ansible_ssh_common_args": f"{sshd['ansible_ssh_common_args']} {alias}"}
 
 
 def test_with_the_reboot_the_same_run_proves_it_and_the_next_does_not_reboot(copy, over_ssh):

@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from fetch import LAB, mirror
@@ -23,17 +25,22 @@ mount -t securityfs securityfs /sys/kernel/security 2>/dev/null
 ip link set lo up 2>/dev/null || /usr/bin/python3 /work/tests/kernels/inside.py lo
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 echo; echo {begin}
-/usr/bin/python3 /work/tests/kernels/inside.py run 2>/dev/console
+/usr/bin/python3 /work/tests/kernels/{program} 2>/dev/console
 echo {end}
 sync; echo o > /proc/sysrq-trigger; sleep 5
 """
 # The root must be a mount of its own: pivot_root, which bubblewrap uses, fails on the kernel's first root.
 FIRST = """#!/bin/sh
 mkdir /new; mount -t tmpfs -o size=90% tmpfs /new
-for part in bin sbin lib lib64 usr etc var root home opt work init2; do [ -e /$part ] && cp -a /$part /new/; done
+for part in bin sbin lib lib64 usr etc var root home opt work boot init2; do [ -e /$part ] && cp -a /$part /new/; done
 mkdir -p /new/proc /new/sys /new/dev /new/tmp /new/run; chmod 1777 /new/tmp
 exec switch_root /new /init2
 """
+
+
+def second(program: str) -> str:
+    """The text of /init2, which runs `program` of this folder, with its arguments, and powers off."""
+    return INIT.format(begin=BEGIN, end=END, program=program)
 
 
 def base() -> Path:
@@ -68,7 +75,7 @@ def tree() -> Path:
     (place / "work").mkdir(parents=True)
     for part in ("probe", "tests"):
         shutil.copytree(ROOT / part, place / "work" / part, ignore=shutil.ignore_patterns("__pycache__", ".lab"))
-    for name, text in (("init", FIRST), ("init2", INIT.format(begin=BEGIN, end=END))):
+    for name, text in (("init", FIRST), ("init2", second("inside.py run"))):
         (place / name).write_text(text)
         os.chmod(place / name, 0o755)
     _pack(place, LAB / "tree.cpio")
@@ -77,14 +84,20 @@ def tree() -> Path:
 
 def boot(image: Path, *arguments: str) -> dict:
     """What the guest answered, booted with these kernel arguments. Raises `AssertionError` with its console."""
-    initramfs = LAB / f"initramfs-{os.getpid()}-{image.name}-{len(arguments)}"
+    return start(image, (base(), LAB / "tree.cpio"),
+                 " ".join(["console=ttyS0", "quiet", "panic=-1", "rdinit=/init", *arguments]))
+
+
+def start(image: Path, archives: Sequence[Path], words: str) -> dict:
+    """What the guest of these archives, the later over the earlier, answered to the whole command line `words`.
+    Raises `AssertionError` with its console."""
+    initramfs = LAB / f"initramfs-{os.getpid()}-{threading.get_ident()}-{image.name}"
     with open(initramfs, "wb") as out:
-        for part in (base(), LAB / "tree.cpio"):
+        for part in archives:
             with open(part, "rb") as archive:
                 shutil.copyfileobj(archive, out)
     command = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-m", MEMORY, "-nographic",
-               "-no-reboot", "-kernel", image, "-initrd", initramfs, "-net", "none",
-               "-append", " ".join(["console=ttyS0", "quiet", "panic=-1", "rdinit=/init", *arguments])]
+               "-no-reboot", "-kernel", image, "-initrd", initramfs, "-net", "none", "-append", words]
     try:
         console = subprocess.run(command, capture_output=True, timeout=DEADLINE, stdin=subprocess.DEVNULL).stdout
     except subprocess.TimeoutExpired as late:

@@ -20,13 +20,10 @@ def words() -> str:
     raise SystemExit("grub.cfg starts no Linux")
 
 
-def disk() -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for folder in KEPT for path in sorted(pathlib.Path(folder).rglob("*"))
-            if path.is_file()}
-
-
 def files() -> dict[str, str]:
-    return {path: base64.b64encode(held).decode() for path, held in disk().items()}
+    """What a reboot keeps: each file's bytes, as base64."""
+    return {str(path): base64.b64encode(path.read_bytes()).decode() for folder in KEPT
+            for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file()}
 
 
 def ensure(state: str, dry_run: bool = False) -> dict:
@@ -50,7 +47,7 @@ def main() -> None:
         subprocess.run(["update-grub"], check=True, capture_output=True)
     told["words"], before = words(), files()
     told["predicted"], told["unchanged"] = ensure("present", dry_run=True), files() == before
-    told["done"], told["words_after"], told["written"] = ensure("present"), words(), disk() and files() != before
+    told["done"], told["words_after"], told["written"] = ensure("present"), words(), files() != before
     told["again"] = ensure("present")
     told["disk"] = files()
     if "landlock" in told["lsm"]:  # the second start: prove it, and give everything back

@@ -6,9 +6,7 @@ since there is no disk to ask about, and GRUB itself: QEMU hands the kernel the 
 from __future__ import annotations
 
 import base64
-import json
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -28,22 +26,6 @@ case "$*" in
     *) exit 1 ;;
 esac
 """
-FIRST = """#!/bin/sh
-mkdir /new; mount -t tmpfs -o size=90% tmpfs /new
-for part in bin sbin lib lib64 usr etc var root home opt work boot init2; do [ -e /$part ] && cp -a /$part /new/; done
-mkdir -p /new/proc /new/sys /new/dev /new/tmp /new/run; chmod 1777 /new/tmp
-exec switch_root /new /init2
-"""
-SECOND = f"""#!/bin/sh
-mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
-mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
-mount -t securityfs securityfs /sys/kernel/security
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
-echo; echo {guest.BEGIN}
-/usr/bin/python3 /work/tests/kernels/inside_boot.py 2>/dev/console
-echo {guest.END}
-sync; echo o > /proc/sysrq-trigger; sleep 5
-"""
 
 
 def disk() -> dict[str, bytes]:
@@ -58,24 +40,9 @@ def disk() -> dict[str, bytes]:
 
 
 def start(image: Path, words: str, disk: dict[str, bytes], place: Path) -> dict:
-    """What the guest answered, started with these words and this disk. Raises `AssertionError` with its console."""
-    initramfs = place / "initramfs"
-    with open(initramfs, "wb") as out:
-        for archive in (guest.base(), _grub(), _own(disk, place)):
-            with open(archive, "rb") as part:
-                shutil.copyfileobj(part, out)
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-m", guest.MEMORY, "-nographic",
-               "-no-reboot", "-kernel", image, "-initrd", initramfs, "-net", "none", "-append", words]
-    try:
-        console = subprocess.run(command, capture_output=True, timeout=guest.DEADLINE, stdin=subprocess.DEVNULL).stdout
-    except subprocess.TimeoutExpired as late:
-        console = late.stdout or b""
-    finally:
-        initramfs.unlink()
-    text = console.decode("utf-8", "replace")
-    found = re.search(f"{guest.BEGIN}.*?^(\\{{.*?)\\s*{guest.END}", text, re.DOTALL | re.MULTILINE)
-    assert found, f"no answer from the guest; the end of its console:\n{text[-3000:]}"
-    answer = json.loads(found[1])
+    """What the guest answered, started with these words and this disk, over the archive that `guest.tree`
+    made. Raises `AssertionError` with its console."""
+    answer = guest.start(image, (guest.base(), fetch.LAB / "tree.cpio", _grub(), _own(disk, place)), words)
     answer["disk"] = {path: base64.b64decode(held) for path, held in answer["disk"].items()}
     return answer
 
@@ -102,12 +69,10 @@ def _grub() -> Path:
 
 
 def _own(disk: dict[str, bytes], place: Path) -> Path:
+    """The archive of the disk and of the programs that this guest has in place of others'."""
     tree = place / "tree"
     shutil.rmtree(tree, ignore_errors=True)
-    leave_out = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(guest.ROOT / "probe", tree / "work/probe", ignore=leave_out)
-    shutil.copytree(guest.ROOT / "tests/kernels", tree / "work/tests/kernels", ignore=leave_out)
-    programs = {"/init": FIRST, "/init2": SECOND, "/usr/sbin/grub-probe": PROBE}
+    programs = {"/init2": guest.second("inside_boot.py"), "/usr/sbin/grub-probe": PROBE}
     for path, held in {**disk, **{path: text.encode() for path, text in programs.items()}}.items():
         (tree / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
         (tree / path.lstrip("/")).write_bytes(held)

@@ -19,6 +19,7 @@ def starts(request, tmp_path_factory):
     if chosen and SERIES not in chosen:
         pytest.skip(f"only {', '.join(chosen)} was asked for")
     guest.base()
+    guest.tree()
     image, _ = fetch.kernel(SERIES, fetch.series_of(fetch.index()))
     place, disk = tmp_path_factory.mktemp("rebooted"), rebooted.disk()
     first = rebooted.start(image, OLD, disk, place)
