@@ -346,8 +346,7 @@ def _report(arguments: argparse.Namespace) -> int:
             files.write(arguments.html, html.page(document))
     except (saved.NotAResult, files.NotWritten, html.NoTemplates, metrics.MetricsRefused) as problem:
         raise _Problem(str(problem)) from None
-    print(files.text(document) if arguments.json else _printable(overview.render(document)), end="" if arguments.json
-          else "\n")
+    sys.stdout.write(files.text(document) if arguments.json else _printable(overview.render(document)) + "\n")
     return 0 if all(row["state"] in fleet.SAFE for row in records) else 1
 
 
