@@ -40,7 +40,7 @@ class ActionModule(ActionBase):
         folder = os.path.abspath(wish["folder"])
         result.update(changed=False, path=os.path.join(folder, files.PAGE), warnings=[])
         if self._task.check_mode:
-            result.update(skipped=True, path=None, summary=fleet.summary(records))
+            result.update(path=None, summary=fleet.summary(records))
             return result
         try:
             document, warnings = files.leave(folder, records, inventory, now)
