@@ -188,7 +188,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(home):
 
 WRITER = """
 import json, os, random, sys, time
-path, stop, how = sys.argv[1:]
+path, stop, how, enough = sys.argv[1:]
 def put(data):
     text = json.dumps(data, indent=2)
     if how == "rename":
@@ -216,6 +216,8 @@ while not os.path.exists(stop):
     put(data)
     if how == "locked":
         os.rmdir(path + ".lock")
+    if count == int(enough):
+        open(stop + ".enough", "w").close()
     time.sleep(random.uniform(0.001, 0.012))
 print(json.dumps([count, lost]))
 """
@@ -228,18 +230,22 @@ def test_a_client_that_writes_all_the_time_loses_no_update(home, how):
     name = ".cline/data/settings/cline_mcp_settings.json" if how == "locked" else ".cursor/mcp.json"
     file = home.put(name, json.dumps(start))
     stop = Path(home.path, "stop")
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(file), str(stop), how], stdout=subprocess.PIPE) as writer:
+    enough = 2 * ROUNDS + 1
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(file), str(stop), how, str(enough)],
+                          stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         try:
             ours_lost = 0
-            for _ in range(ROUNDS):
+            for turn in range(20 * ROUNDS):
+                if turn >= ROUNDS and os.path.exists(f"{stop}.enough"):  # a loaded machine may hold the writer up
+                    break
                 for act, state in ((home.confine, "confined"), (home.release, "unconfined")):
                     answer = act()
                     ours_lost += answer["problems"] != [] or home.servers()["fs"]["state"] != state
         finally:
             stop.touch()
         count, lost = json.loads(writer.stdout.read())
-    assert count > 2 * ROUNDS, "the writer was really at work"
+    assert count >= enough, "the writer was really at work"
     assert lost == 0
     if how == "locked":
         assert ours_lost == 0
