@@ -218,9 +218,9 @@ def _generation(wanted: dict[str, str], python: safety.Interpreter) -> str:
 
 def _script(python: str, folder: str) -> str:
     return (f"#!{python} -IS\n"
-            "import marshal, sys\n"
+            "import gc, marshal, sys\n"
+            "gc.disable()  # a start makes no garbage worth the search\n"
             f"folder = {folder!r}\n"
-            "sys.path.insert(0, folder)\n"
             "try:\n"
             '    with open(f"{folder}/confine/__pycache__/start.{sys.implementation.cache_tag}", "rb") as file:\n'
             "        for name, code in marshal.loads(file.read()):\n"
@@ -229,7 +229,7 @@ def _script(python: str, folder: str) -> str:
             "            module.__file__ = code.co_filename\n"
             "            exec(code, module.__dict__)\n"
             "except OSError:\n"
-            "    pass  # made for another Python: the modules load one by one\n"
+            "    sys.path.insert(0, folder)  # made for another Python: the modules load one by one\n"
             "from confine.launch import main\n"
             "sys.exit(main())\n")
 
