@@ -18,7 +18,7 @@ from playground import ANSIBLE, ROOT, SYSTEM_PYTHON, Person, Run, free_port, ssh
 @pytest.fixture(autouse=True)
 def _root_only(request):
     if os.geteuid() != 0:
-        pytest.skip("makes users and starts sshd, which needs root")
+        pytest.skip("needs root to make users and start sshd")
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ def test_over_ssh_a_failed_and_an_unreachable_host_stop_no_other(developer, play
 def test_the_checks_for_ci_containers_see_both_a_good_host_and_a_bad_one(developer, play, place, sshd):
     """They judge /usr/local, so this one test uses it, and leaves it as it was."""
     if os.path.lexists("/usr/local/bin/mcp-confine"):
-        pytest.skip("a wrapper is already installed on this host")
+        pytest.skip("needs a host without a wrapper in /usr/local")
 
     def judge(*hosts: str):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/testinfra", *hosts]

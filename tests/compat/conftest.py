@@ -41,7 +41,7 @@ def same(confine, person):
 def node():
     """Node as the distribution has it."""
     found = shutil.which("node", path="/usr/local/bin:/usr/bin:/bin")
-    return found or pytest.skip("no node here")
+    return found or pytest.skip("needs node")
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +71,7 @@ def _pip(name: str) -> str:
 def registry():
     """The address of the npm registry that this machine is configured for."""
     found = _npm("registry") if shutil.which("npm") else ""
-    return found or pytest.skip("no npm here to ask for its registry")
+    return found or pytest.skip("needs npm, to ask for its registry")
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +91,7 @@ def uv(shelf):
     for name in ("uv", "uvx"):
         found = shutil.which(name, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
         if not found:
-            pytest.skip("no uv here")
+            pytest.skip("needs uv")
         (shelf / "uv").mkdir(exist_ok=True)
         shutil.copy(found, shelf / "uv" / name)
     return shelf / "uv"

@@ -87,7 +87,7 @@ def line(person, uv):
         notes, repository = person.folder("notes"), person.folder("repository")
         assert person.run(["git", "init", "-q", repository]).returncode == 0
         if not shutil.which(launcher, path=f"{uv}:/usr/local/bin:/usr/bin:/bin"):
-            pytest.skip(f"no {launcher} here")
+            pytest.skip(f"needs {launcher}")
         path = f"{uv}:/usr/local/bin:/usr/bin:/bin"
         environment = person.environment(PATH=path, UV_PYTHON_DOWNLOADS="never", UV_PYTHON=PYTHON, **online)
         return [launcher, *[word.format(notes=notes, repository=repository) for word in words]], environment
@@ -152,14 +152,14 @@ def test_on_the_first_interface_npx_works_and_uvx_cannot_fill_its_cache(wrapper,
 @pytest.mark.parametrize("options", [[], ["--connect", "443"]], ids=["any network", "one port"])
 def test_names_resolve_and_tls_is_verified(wrapper, person, online, registry, node, landlock_abi, options):
     if options and (landlock_abi < 4 or not registry.startswith("https:") or any("proxy" in n.lower() for n in online)):
-        pytest.skip("needs ports that Landlock can tell apart, and a registry that is reached directly by https")
+        pytest.skip("ports are told apart from ABI 4 on; 443 is the one of a registry that is reached directly")
     environment = person.environment(ADDRESS=registry, **online)
     fetch = "import os, urllib.request; print(urllib.request.urlopen(os.environ['ADDRESS']).status)"
     for program in ([PYTHON, "-c", fetch],
                     [node, "-e", "fetch(process.env.ADDRESS).then(a => console.log(a.status))"]):
         bare = person.run(program, env=environment)
         if bare.returncode:
-            pytest.skip(f"no network here, without us: {bare.stderr.splitlines()[-1:]}")
+            pytest.skip(f"needs the network, which fails without us: {bare.stderr.splitlines()[-1:]}")
         confined = person.run([wrapper, *options, "--env", "ADDRESS", "--", *program], env=environment)
         assert (confined.returncode, confined.stdout) == (0, bare.stdout), confined.stderr
         closed = person.run([wrapper, "--net", "none", "--env", "ADDRESS", "--", *program], env=environment)

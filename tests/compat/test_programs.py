@@ -201,7 +201,7 @@ def test_links_between_folders_need_the_second_interface_and_the_plan_says_so(co
         assert "1" not in confine and done.stdout == "x\n"
 
 
-@pytest.mark.skipif(not shutil.which("git"), reason="no git here")
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 def test_git_clones_commits_and_branches(confine, person):
     source = person.folder("source")
     person.file("source/file.txt", "first\n")

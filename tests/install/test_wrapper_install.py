@@ -19,7 +19,7 @@ from probe import install, safety
 from probe.safety import InstallRefused
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems, which needs root")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount file systems")
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_prefix_that_others_can_write_to_is_refused(prefix, mode):
     os.chmod(os.path.join(prefix, "lib"), mode)
     if mode == 0o775:
         if os.geteuid():
-            pytest.skip("giving a folder to another group needs root")
+            pytest.skip("needs root to give a folder to another group")
         os.chown(os.path.join(prefix, "lib"), 0, 50)
     with pytest.raises(InstallRefused, match=r"/lib can be written to by others .*--prefix"):
         install.plan(prefix)
